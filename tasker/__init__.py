@@ -63,7 +63,7 @@ _NAMES_ELSEWHERE = {
     "tasker.errors": "ConversionError FFIError StepExecutionError WorkerAlreadyRunningError WorkerBootstrapError "
     "WorkerNotInitializedError",
     "tasker.event_bridge": "EventBridge EventNames",
-    "tasker.handler": "HandlerRegistry",
+    "tasker.registry": "HandlerRegistry",
     "tasker.logging": "log_debug log_error log_info log_warn",
     "tasker.observability": "get_health_check get_metrics get_worker_config",
     "tasker.step_execution_subscriber": "StepExecutionSubscriber",

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from tasker.handler import HandlerRegistry
-from tasker.registry.shared_instance import SharedInstance
-from tasker.types import FfiStepEvent
+from tasker.handlers.events.registries import SharedInstance
+from tasker.handlers.legacy_event import FfiStepEvent
+from tasker.handlers.registry.registry import HandlerRegistry
 
 log = logging.getLogger("tasker.event_bridge")
 

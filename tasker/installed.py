@@ -30,8 +30,8 @@ def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """
     if not _mentioned(group, path):
         return ()
-    found = {(point.name, point.value): point for point in _entry_points(path) if point.group == group}
-    return tuple(sorted(found.values(), key=lambda point: (point.name, point.value)))
+    points = {(point.name, point.value): point for point in _entry_points(path) if point.group == group}
+    return tuple(sorted(points.values(), key=lambda point: (point.name, point.value)))
 
 
 @cache
@@ -42,8 +42,8 @@ def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """
     from importlib.metadata import entry_points  # takes as long as all other imports of `tasker --help`
 
-    found = entry_points()
-    return tuple(point for group in found.groups if group.startswith(OURS) for point in found.select(group=group))
+    points = entry_points()
+    return tuple(point for group in points.groups if group.startswith(OURS) for point in points.select(group=group))
 
 
 def _mentioned(group: str, path: tuple[str, ...]) -> bool:

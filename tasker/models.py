@@ -7,10 +7,10 @@ from dataclasses import field, fields
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypeVar
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import STEP_TIMEOUT_MS
-from tasker.contracts.defaults.retries import MAX_ATTEMPTS
-from tasker.types.dependency_results import unwrap, unwrap_all
+from tasker.dataclasses import dataclass
+from tasker.handlers.dependency_results import unwrap, unwrap_all
+from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.template.names import MAX_ATTEMPTS
 
 T = TypeVar("T")
 

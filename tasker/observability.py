@@ -15,12 +15,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from tasker.api.process.metrics import CATALOGUE
-from tasker.api.process.telling import ProcessStatus
 from tasker.bootstrap import get_worker_status, is_worker_running, running_system
 from tasker.errors import TaskerError
-from tasker.plugins.offers import metrics_of
-from tasker.types import ComponentHealth, FfiDispatchMetrics, HealthCheck, WorkerConfig, WorkerMetrics
+from tasker.handlers.worker_models import ComponentHealth, FfiDispatchMetrics, HealthCheck, WorkerConfig, WorkerMetrics
+from tasker.plugins.contributions import metrics_of
+from tasker.process.metrics import PROCESS_CATALOGUE
+from tasker.process.status import ProcessStatus
 
 T = TypeVar("T")
 
@@ -59,9 +59,9 @@ def get_health_check() -> HealthCheck:
     python = {"version": platform.python_version(), "worker": status.worker_core_status}
     if not is_worker_running():
         return HealthCheck(status="stopped", is_running=False, python=python)
-    found = running_system().app.views.health()
-    components = {name: ComponentHealth(name=name, status=how) for name, how in found["components"].items()}
-    return HealthCheck(status=found["status"], is_running=True, components=components, python=python)
+    health = running_system().app.views.health()
+    components = {name: ComponentHealth(name=name, status=how) for name, how in health["components"].items()}
+    return HealthCheck(status=health["status"], is_running=True, components=components, python=python)
 
 
 def get_metrics() -> WorkerMetrics:
@@ -205,10 +205,10 @@ def template_refresh(namespace: str, name: str, version: str) -> Mapping[str, An
     """Read a registered template again; return `success` and `message`. `success` is False for an unknown template."""
     system = running_system()
     try:
-        found = system.app.wait_for(system.runtime.worker.plans.refresh(namespace, name, version))
+        template = system.app.wait_for(system.runtime.worker.plans.refresh(namespace, name, version))
     except TaskerError as error:
         return {"success": False, "message": error.message}
-    return {"success": True, "message": f"read {found.plan.id}"}
+    return {"success": True, "message": f"read {template.plan.id}"}
 
 
 def template_get(namespace: str, name: str, version: str) -> Mapping[str, Any]:
@@ -218,15 +218,15 @@ def template_get(namespace: str, name: str, version: str) -> Mapping[str, Any]:
 
 def template_validate(namespace: str, name: str, version: str) -> Mapping[str, Any]:
     """Return whether each step of a template has a handler here. Raises `TemplateNotFound`."""
-    found = _told(lambda process: process.validation(namespace, name, version))
+    validation = _told(lambda process: process.validation(namespace, name, version))
     named = {"namespace": namespace, "name": name, "version": version}
-    return {**found, **named, "handler_count": len(found["step_handlers"]), "issues": found["errors"]}
+    return {**validation, **named, "handler_count": len(validation["step_handlers"]), "issues": validation["errors"]}
 
 
 def config() -> Mapping[str, Any]:
     """Return the settings in effect with secrets replaced; `metadata.redacted_fields` lists the replaced ones."""
-    from tasker.settings.installed import settings_model
-    from tasker.settings.redaction import redacted
+    from tasker.redaction import redacted
+    from tasker.settings.installed_tables import settings_model
 
     system = running_system()
     settings, hidden = redacted((system.configured.settings or settings_model()()).model_dump(mode="json"))
@@ -245,7 +245,7 @@ def _told(ask: Callable[[ProcessStatus], T]) -> T:
     system = running_system()
 
     async def answer() -> T:
-        metrics = metrics_of(system.runtime.plugins, CATALOGUE)
+        metrics = metrics_of(system.runtime.plugins, PROCESS_CATALOGUE)
         pool = system.app.original.health.pool
         return ask(ProcessStatus(system.observed, system.environment, pool["max"], metrics))
 

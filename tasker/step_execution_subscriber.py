@@ -10,15 +10,17 @@ import inspect
 import time
 from typing import Any
 
-from tasker.contracts.execution import Failure
-from tasker.contracts.plan import TemplateId
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.handler import HandlerRegistry
-from tasker.registry.handler_definition import HandlerDefinition
-from tasker.step_handler.checkpoint import CheckpointYield
-from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
-from tasker.types import FfiStepEvent, StepContext, StepError, StepExecutionResult, StepHandlerResult
+from tasker.handlers.claims import Failure
+from tasker.handlers.context import StepContext
+from tasker.handlers.legacy_event import FfiStepEvent
+from tasker.handlers.normalize import failure_from_exception, failure_from_result, to_result
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.handlers.registry.resolver import HandlerDefinition
+from tasker.handlers.results import StepError, StepExecutionResult, StepHandlerResult
+from tasker.handlers.step_handler import CheckpointYield
+from tasker.template.plan import TemplateId
 
 __all__ = ["StepExecutionError", "StepExecutionSubscriber"]
 

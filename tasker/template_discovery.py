@@ -36,8 +36,8 @@ class TemplateParser:
     @staticmethod
     def extract_handler_callables(template_file: Path) -> list[str]:
         """Return the callables that the file names, each once. Raises `TemplateError` for invalid YAML."""
-        found = [TemplateParser.extract_handlers_from_template(data) for data in _documents(template_file)]
-        return list(dict.fromkeys(name for names in found for name in names))
+        callables = [TemplateParser.extract_handlers_from_template(data) for data in _documents(template_file)]
+        return list(dict.fromkeys(name for names in callables for name in names))
 
     @staticmethod
     def extract_handlers_from_template(template_data: dict[str, Any]) -> list[str]:
@@ -76,10 +76,10 @@ class HandlerDiscovery:
 
 def callables_by_namespace(templates: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     """Return the callables of each namespace, sorted, from the metadata of templates."""
-    found: dict[str, set[str]] = {}
+    callables: dict[str, set[str]] = {}
     for template in templates:
-        found.setdefault(template["namespace"], set()).update(template["handlers"])
-    return {namespace: sorted(names) for namespace, names in found.items()}
+        callables.setdefault(template["namespace"], set()).update(template["handlers"])
+    return {namespace: sorted(names) for namespace, names in callables.items()}
 
 
 def _documents(file: Path) -> Iterator[dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import ClassVar
 from tasker.bootstrap import bootstrap_worker, is_worker_running, stop_worker
 from tasker.errors import WorkerAlreadyRunningError, WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
-from tasker.handler import HandlerRegistry
-from tasker.registry.discovery import handlers_in_package
-from tasker.types import BootstrapConfig, BootstrapResult
+from tasker.handlers.registry.discovery import handlers_in_package
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult
 
 
 class Worker:

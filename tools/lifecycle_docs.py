@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tasker.contracts.plan import Plan
-from tasker.contracts.step_types import StepType
-from tasker.lifecycle.machines import step as step_machine
-from tasker.lifecycle.machines import task as task_machine
-from tasker.lifecycle.machines.diagrams import markdown, mermaid, transition_table, walk
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, StepChangeKind
-from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TaskState, task_path
+from tasker.engine.states import step as step_machine
+from tasker.engine.states import task as task_machine
+from tasker.engine.states.diagrams import markdown, mermaid, transition_table, walk
+from tasker.engine.states.step import OPEN_TO_OPERATORS, STEP, StepState
+from tasker.engine.states.step_changes import CHANGES, PLACES, StepChangeKind
+from tasker.engine.states.task import TASK, TaskState, task_path
+from tasker.template.plan import Plan
+from tasker.template.step_types import StepType
 from tests.unit.lifecycle.convergence_cases import TABLES, Case
 
 DOCS = Path(__file__).parents[1] / "docs"

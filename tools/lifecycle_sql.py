@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tasker.contracts.step_types import DEFAULT, Creates, StepType
-from tasker.lifecycle.machines import step, task
-from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.machine import E, Machine, S
-from tasker.lifecycle.machines.moves import CHANGES, parking_path
-from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TaskState, task_path
+from tasker.engine.states import step, task
+from tasker.engine.states.machine import E, Machine, S
+from tasker.engine.states.step import STEP, StepState
+from tasker.engine.states.step_changes import CHANGES, LETTERS, parking_path
+from tasker.engine.states.task import TASK, TaskState, task_path
+from tasker.template.step_types import DEFAULT, Creates, StepType
 from tools.moves_sql import REPORTS, kinds, places
 from tools.sql_text import function, grouped, is_one_of, looked_up, looked_up_once, path, wrapped
 

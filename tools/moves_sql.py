@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 
-from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, StepChangeKind, Token, parking_path
+from tasker.engine.states.step_changes import CHANGES, LETTERS, PLACES, Attempts, StepChangeKind, Token, parking_path
 from tools.sql_text import function, grouped, is_one_of, path
 
 REPORTS = {kind: move for kind, move in CHANGES.items() if move.reports}

@@ -18,7 +18,7 @@ def main() -> None:
 
 def current() -> str:
     """The description of the interface as it is."""
-    from tasker.api.application import described
+    from tasker.server.application import described
 
     return json.dumps(described().openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

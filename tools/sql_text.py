@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from tasker.lifecycle.machines.letters import LETTERS
+from tasker.engine.states.step_changes import LETTERS
 
 WIDTH = 128
 T = TypeVar("T")

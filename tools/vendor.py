@@ -18,7 +18,7 @@ from typing import Any
 
 import tomli_w
 
-FOLDER = Path(__file__).parents[1] / "tasker" / "web" / "static" / "vendor"
+FOLDER = Path(__file__).parents[1] / "tasker" / "server" / "web" / "static" / "vendor"
 LIST = FOLDER / "vendored.toml"
 HEAD = "".join(line for line in LIST.read_text().splitlines(keepends=True) if line.startswith("#"))
 

@@ -11,15 +11,16 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Protocol
 
-from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
+from tasker.messaging.port import Capabilities, MessageAvailable, QueuedMessage, QueueStats
+from tasker.settings.addresses import check_queue_name
 from tasker_memory.queue import MemoryQueue
 
 DEFAULT_MAX_DEPTH = 1_000_000
 
 
 class MonotonicClock(Protocol):
-    """The part of `tasker.contracts.clock.Clock` that the backend needs."""
+    """The part of `tasker.clock.Clock` that the backend needs."""
 
     def monotonic(self) -> float:
         """Return a time in seconds that never goes back."""
@@ -152,18 +153,18 @@ class MemoryBackend:
 
         Messages that arrive between two notifications are announced by one.
         """
-        wanted = {check_queue_name(queue) for queue in queues}
-        for queue in wanted:
+        queue_names = {check_queue_name(queue) for queue in queues}
+        for queue in queue_names:
             self._queue(queue)
         news = asyncio.Event()
-        self._subscriptions[news] = wanted
+        self._subscriptions[news] = queue_names
         try:
-            for queue in sorted(wanted):
+            for queue in sorted(queue_names):
                 yield MessageAvailable(queue)
             while True:
-                await self._wait(news, wanted)
+                await self._wait(news, queue_names)
                 news.clear()
-                for queue in self._with_messages(wanted):
+                for queue in self._with_messages(queue_names):
                     yield MessageAvailable(queue)
         finally:
             del self._subscriptions[news]

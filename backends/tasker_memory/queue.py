@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.settings import Table, whole
+from tasker.settings.table import Table, whole
 from tasker_memory.backend import DEFAULT_MAX_DEPTH
 
 

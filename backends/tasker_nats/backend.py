@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 
 from nats.aio.msg import Msg
 
-from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
+from tasker.messaging.port import Capabilities, MessageAvailable, QueuedMessage, QueueStats
+from tasker.settings.addresses import check_queue_name
 from tasker_nats.link import Link
 from tasker_nats.settings import NatsSettings
 from tasker_nats.streams import CONSUMER, Streams
@@ -110,9 +111,9 @@ class NatsBackend:
         while len(received) < min(limit, BURST):
             began = self._monotonic()
             messages = await self._pull(queue, min(limit, BURST) - len(received))
-            kept = [message for message in messages if not await self._put_aside(queue, message)]
-            received += [self._hold(queue, message, visibility_timeout, began) for message in kept]
-            if len(kept) == len(messages):
+            deliverable = [message for message in messages if not await self._put_aside(queue, message)]
+            received += [self._hold(queue, message, visibility_timeout, began) for message in deliverable]
+            if len(deliverable) == len(messages):
                 break
         return received
 
@@ -234,15 +235,15 @@ class NatsBackend:
         Announcements are plain messages that follow the stored one. They are not repeated, and returned or due messages
         are not announced: the notifications after quiet times cover these.
         """
-        wanted = sorted({check_queue_name(queue) for queue in queues})
-        waiting, news = dict.fromkeys(wanted), asyncio.Event()
+        queue_names = sorted({check_queue_name(queue) for queue in queues})
+        waiting, news = dict.fromkeys(queue_names), asyncio.Event()
 
         async def announced(message: Msg) -> None:
             waiting[message.subject.rpartition(".")[2]] = None
             news.set()
 
-        async with self._link.subscribed([self._streams.subject(queue, "ready") for queue in wanted], announced):
-            for queue in wanted:
+        async with self._link.subscribed([self._streams.subject(queue, "ready") for queue in queue_names], announced):
+            for queue in queue_names:
                 await self.queue_stats(queue)  # refuses a missing queue; its answer confirms the subscription
             while True:
                 for queue in list(waiting):
@@ -251,7 +252,7 @@ class NatsBackend:
                 try:
                     await asyncio.wait_for(news.wait(), QUIET_SECONDS)
                 except TimeoutError:
-                    waiting.update(dict.fromkeys(wanted))
+                    waiting.update(dict.fromkeys(queue_names))
                 news.clear()
 
     def _now(self) -> datetime:

@@ -132,8 +132,8 @@ class Link:
         async with self.subscribed([client.new_inbox()]) as (inbox,):
             with self._errors():
                 await client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", request, reply=inbox.subject)
-                while len(messages) < limit and not _is_status(found := await inbox.next_msg(timeout=REPLY_SECONDS)):
-                    messages.append(found)
+                while len(messages) < limit and not _is_status(message := await inbox.next_msg(timeout=REPLY_SECONDS)):
+                    messages.append(message)
         return messages
 
     @asynccontextmanager

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import check_url, known_settings
+from tasker.dataclasses import dataclass
 from tasker.errors import MessagingError
+from tasker.messaging.port import check_url, known_settings
 from tasker_nats import VARIABLES
 from tasker_nats.tls import files_of
 

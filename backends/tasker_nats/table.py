@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tasker.contracts.settings import NamePrefix, Table, number, text, url_of, whole
+from tasker.settings.table import NamePrefix, Table, number, text, url_of, whole
 from tasker_nats import VARIABLES
 from tasker_nats.settings import DEFAULTS
 

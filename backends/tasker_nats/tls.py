@@ -17,16 +17,16 @@ def files_of(urls: str) -> Mapping[str, str]:
 
     Raises `MessagingError` for other query keys, for two files of a kind, and for a key without a certificate.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for url in urls.split(","):
         for name, path in parse_qsl(urlsplit(url).query, keep_blank_values=True):
             if name not in FILES or not path:
                 raise _refused(f"has no setting {name!r} in its URL" if path else f"has {name} without a file")
-            if found.setdefault(name, path) != path:
+            if paths.setdefault(name, path) != path:
                 raise _refused(f"is given two files as {name}; all servers of a cluster take the same")
-    if "keyfile" in found and "certfile" not in found:
+    if "keyfile" in paths and "certfile" not in paths:
         raise _refused("is given a key without a certificate")
-    return found
+    return paths
 
 
 def plain(urls: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 
 LIMIT = 100_000
 """Maximum number of remembered messages; beyond it the oldest are forgotten until the server releases them."""

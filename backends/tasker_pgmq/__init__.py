@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tasker.contracts.messaging import BackendSettings, known_settings
+from tasker.messaging.port import known_settings
+from tasker.settings.addresses import BackendSettings
 
 if TYPE_CHECKING:
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
     from tasker_pgmq.backend import PgmqBackend
 
 __all__ = ["PgmqBackend", "create", "settings_table"]

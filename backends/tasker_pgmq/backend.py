@@ -7,16 +7,16 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tasker.contracts.messaging import (
+from tasker.errors import BackendUnavailable, MessagingError, TaskerError
+from tasker.messaging.port import (
     Capabilities,
     MessageAvailable,
     QueuedMessage,
     QueueStats,
     SqlChannel,
     TransactionalSql,
-    check_queue_name,
 )
-from tasker.errors import BackendUnavailable, MessagingError, TaskerError
+from tasker.settings.addresses import check_queue_name
 from tasker_pgmq import payloads, scripts
 from tasker_pgmq.unsettled import UnsettledMessages
 
@@ -128,9 +128,9 @@ class PgmqBackend:
     async def ack_messages(self, queue: str, message_ids: Sequence[int]) -> list[bool]:
         """Delete messages in one statement."""
         counts = [(one, self._unsettled.forget(check_queue_name(queue), one)) for one in message_ids]
-        ours = {message_id: count for message_id, count in counts if count is not None}
+        unsettled = {message_id: count for message_id, count in counts if count is not None}
         query = "select tasker_pgmq.delete_received(%s, %s::bigint[], %s::int[])"
-        deleted = await self._value(query, queue, [*ours], [*ours.values()]) if ours else ()
+        deleted = await self._value(query, queue, [*unsettled], [*unsettled.values()]) if unsettled else ()
         return [message_id in deleted for message_id in message_ids]
 
     async def nack_message(self, queue: str, message_id: int, delay_seconds: float = 0.0) -> bool:
@@ -164,16 +164,16 @@ class PgmqBackend:
 
     async def subscribe_many(self, queues: Sequence[str]) -> AsyncGenerator[MessageAvailable, None]:
         """Listen on the channels of the queues' namespaces; the global channel would duplicate every notification."""
-        wanted = sorted({check_queue_name(queue) for queue in queues})
+        queue_names = sorted({check_queue_name(queue) for queue in queues})
         query = "select distinct tasker_pgmq.extract_queue_namespace(q) from unnest(%s::text[]) q"
-        channels = [f"{_CHANNEL}.{namespace}" for (namespace,) in await self._rows(query, wanted)]
+        channels = [f"{_CHANNEL}.{namespace}" for (namespace,) in await self._rows(query, queue_names)]
         with _messaging_errors():
             async with self._channel.listen(sorted(channels)) as notifications:
-                for queue in wanted:
+                for queue in queue_names:
                     yield MessageAvailable(queue)
                 async for _, payload in notifications:
                     available = _available(payload)
-                    if available and available.queue in wanted:
+                    if available and available.queue in queue_names:
                         yield available
 
     @property

@@ -17,8 +17,8 @@ _SCHEMA = "IF to_regnamespace('pgmq') IS NULL THEN CREATE SCHEMA pgmq; END IF;"
 def install_scripts() -> list[tuple[str, str]]:
     """Return (name, SQL) in the order of installation; each script may be run again."""
     folder = files("tasker_pgmq") / "sql"
-    own = [(f"tasker_pgmq/{name}", (folder / f"{name}.sql").read_text("utf-8")) for name in _OWN]
-    return [("pgmq", _pgmq_when_missing()), *own]
+    scripts = [(f"tasker_pgmq/{name}", (folder / f"{name}.sql").read_text("utf-8")) for name in _OWN]
+    return [("pgmq", _pgmq_when_missing()), *scripts]
 
 
 def role_script(roles: Sequence[str]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.contracts.defaults.listening import LOST_POLL_MS
-from tasker.contracts.defaults.pressure import CRITICAL_DEPTH, OVERFLOW_DEPTH
-from tasker.contracts.settings import Table, table, whole
+from tasker.settings.defaults import CRITICAL_DEPTH, LOST_POLL_MS, OVERFLOW_DEPTH
+from tasker.settings.table import Table, table, whole
 
 
 class DepthThresholds(Table):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.contracts.messaging import BackendSettings
+from tasker.settings.addresses import BackendSettings
 
 if TYPE_CHECKING:
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
     from tasker_rabbitmq.backend import RabbitmqBackend
 
 VARIABLES = ("RABBITMQ_URL",)

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 
-from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
+from tasker.messaging.port import Capabilities, MessageAvailable, QueuedMessage, QueueStats
+from tasker.settings.addresses import check_queue_name
 from tasker_rabbitmq.link import REPLY_SECONDS, Link
 from tasker_rabbitmq.polling import poll
 from tasker_rabbitmq.received import Feed, Receipt, UnsettledMessages, acknowledge, forced_delay, new_ids, receipt_of
@@ -255,9 +256,9 @@ class RabbitmqBackend:
         looked_at, sent_at = self._looks.get(queue, (-LOOK_SECONDS, None))
         if self._clock.monotonic() - looked_at >= LOOK_SECONDS:
             async with self._link.alone() as channel:
-                found = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
-                if found.delivery_tag is not None:
-                    sent_at = (receipt := receipt_of(found, self._ids)).sent_at
+                message = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
+                if message.delivery_tag is not None:
+                    sent_at = (receipt := receipt_of(message, self._ids)).sent_at
                     await self._put_back(queue, receipt)
             self._looks[queue] = (self._clock.monotonic(), sent_at)
         return sent_at
@@ -276,11 +277,11 @@ class RabbitmqBackend:
 
         Raises `BackendUnavailable` if the connection is lost: subscribe again.
         """
-        wanted = sorted({check_queue_name(queue) for queue in queues})
+        queue_names = sorted({check_queue_name(queue) for queue in queues})
         news = asyncio.Event()
         async with AsyncExitStack() as stack:
-            feeds = [(queue, await stack.enter_async_context(self._fed(queue, news))) for queue in wanted]
-            for queue in wanted:
+            feeds = [(queue, await stack.enter_async_context(self._fed(queue, news))) for queue in queue_names]
+            for queue in queue_names:
                 yield MessageAvailable(queue)
             while await news.wait():
                 news.clear()

@@ -94,14 +94,14 @@ class Link:
         """Return the open channel for a purpose, a new one if it was closed."""
         async with self._lock:
             transport = await self._to_send() if purpose == PUBLISH else self._transport(self._connection)
-            found = self._channels.get(purpose)
-            if found is None or found.is_closed:
+            open_channel = self._channels.get(purpose)
+            if open_channel is None or open_channel.is_closed:
                 async with self.answered():
                     # With confirmations, the broker also refuses messages that cannot be routed.
                     made = await transport.channel(publisher_confirms=purpose == PUBLISH, timeout=REPLY_SECONDS)
                     assert isinstance(made, Channel)
-                    self._channels[purpose] = found = made
-            return found
+                    self._channels[purpose] = open_channel = made
+            return open_channel
 
     async def _to_send(self) -> AbstractConnection:
         """Return the connection for sending.
@@ -153,11 +153,11 @@ class Link:
         A task that is cancelled just as an answer arrives is cancelled nevertheless: the client's limits
         (`asyncio.wait_for` before Python 3.12) would return the answer and forget the cancellation.
         """
-        told = _told_to_stop()
+        cancellations = _told_to_stop()
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
                 yield
-            if _told_to_stop() > told:
+            if _told_to_stop() > cancellations:
                 raise asyncio.CancelledError
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
@@ -175,7 +175,7 @@ class Link:
 
     def _give_up(self, channel: AbstractChannel) -> None:
         """Stop using a channel, and close it: otherwise it would keep its consumers and received messages."""
-        self._channels = {purpose: kept for purpose, kept in self._channels.items() if kept is not channel}
+        self._channels = {purpose: other for purpose, other in self._channels.items() if other is not channel}
         self.afterwards(_end(channel))
 
     async def briefly(self, work: Coroutine[Any, Any, None]) -> None:

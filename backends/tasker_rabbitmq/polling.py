@@ -21,10 +21,10 @@ async def poll(link: Link, name: str, ids: Iterator[int], limit: int) -> list[Re
 
     Raises `KeyError` if the broker has no queue of that name, `MessagingError` otherwise.
     """
-    found = await _get(link, name)
-    if found.delivery_tag is None:
+    message = await _get(link, name)
+    if message.delivery_tag is None:
         return []
-    rest, first = min(limit - 1, found.message_count or 0), receipt_of(found, ids)
+    rest, first = min(limit - 1, message.message_count or 0), receipt_of(message, ids)
     try:
         return [first, *(await _burst(Feed(link, name, ids), rest) if rest else ())]
     except BaseException:  # the caller does not get the message
@@ -50,9 +50,9 @@ async def _get(link: Link, name: str) -> DeliveredMessage:
 
 
 async def _undo(link: Link, getting: asyncio.Task[DeliveredMessage]) -> None:
-    found = await getting
-    if found.delivery_tag is not None:
-        await receipt_of(found, new_ids()).give_back(link)
+    message = await getting
+    if message.delivery_tag is not None:
+        await receipt_of(message, new_ids()).give_back(link)
 
 
 async def _burst(feed: Feed, count: int) -> list[Receipt]:

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from aiormq import Channel
 from aiormq.abc import AbstractChannel, DeliveredMessage
 
-from tasker.contracts.backoff import BackoffPolicy
-from tasker.contracts.dataclasses import dataclass
+from tasker.clock import BackoffPolicy
+from tasker.dataclasses import dataclass
 from tasker.errors import MessagingError
 from tasker_rabbitmq.link import RECEIVE, REPLY_SECONDS, Link
 from tasker_rabbitmq.sending import READS, publish
@@ -76,12 +76,14 @@ async def acknowledge(link: Link, receipts: Sequence[Receipt]) -> None:
 
 def receipt_of(delivered: DeliveredMessage, ids: Iterator[int]) -> Receipt:
     """Create the receipt of a delivery; a message of another sender without an id gets a new one."""
-    found = delivered.header.properties
-    headers = found.headers or {}
+    properties = delivered.header.properties
+    headers = properties.headers or {}
     reads = 1 + sum(count for key in (READS, "x-delivery-count") if isinstance(count := headers.get(key), int))
-    text = found.message_id or ""
+    text = properties.message_id or ""
     message_id = int(text) if text.isdecimal() else next(ids)
-    return Receipt(message_id, delivered.body, reads, found.timestamp, delivered.channel, delivered.delivery_tag or 0)
+    return Receipt(
+        message_id, delivered.body, reads, properties.timestamp, delivered.channel, delivered.delivery_tag or 0
+    )
 
 
 def forced_delay(reads: int) -> float:
@@ -204,11 +206,11 @@ class Feed:
         if self.lost:
             self._tell()
         elif self.waiting and now >= self.waiting[0].deadline:
-            asked = self._asked if self.running and now - self._asked_at < LINGER_SECONDS else 0
-            if not asked or asked < self.prefetch:
-                await self.stop(asked)
-                if asked:
-                    await self.start(asked)
+            demand = self._asked if self.running and now - self._asked_at < LINGER_SECONDS else 0
+            if not demand or demand < self.prefetch:
+                await self.stop(demand)
+                if demand:
+                    await self.start(demand)
 
     async def stop(self, keep: int = 0) -> None:
         """Stop the pushes; return the waiting messages except the oldest `keep`."""
@@ -229,8 +231,8 @@ class Feed:
         def origin(receipt: Receipt) -> tuple[datetime, int]:
             return receipt.sent_at or now, receipt.reads - 1
 
-        kept = sorted((receipt for receipt in untaken if not receipt.void), key=origin)
-        left = [(list(alike), *how) for how, alike in itertools.groupby(kept, origin)]
+        valid = sorted((receipt for receipt in untaken if not receipt.void), key=origin)
+        left = [(list(alike), *how) for how, alike in itertools.groupby(valid, origin)]
         try:
             while left:
                 await self._return_alike(*left[0])

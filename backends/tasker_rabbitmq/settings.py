@@ -9,9 +9,9 @@ from dataclasses import field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from tasker.contracts.clock import Clock
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import check_url, known_settings
+from tasker.clock import Clock
+from tasker.dataclasses import dataclass
+from tasker.messaging.port import check_url, known_settings
 from tasker_rabbitmq import VARIABLES
 
 DEFAULT_URL = "amqp://guest:guest@localhost:5672/%2F"

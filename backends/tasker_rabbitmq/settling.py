@@ -51,9 +51,9 @@ class Settlements:
         self._by_channel: WeakKeyDictionary[AbstractChannel, Settled] = WeakKeyDictionary()
 
     def of(self, channel: AbstractChannel) -> Settled:
-        if (found := self._by_channel.get(channel)) is None:
-            found = self._by_channel[channel] = Settled()
-        return found
+        if (settled := self._by_channel.get(channel)) is None:
+            settled = self._by_channel[channel] = Settled()
+        return settled
 
     async def acknowledge(self, channel: AbstractChannel, tags: Sequence[int]) -> None:
         """Acknowledge messages. Raises the client's errors; some messages may be acknowledged then."""

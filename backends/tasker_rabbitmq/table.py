@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tasker.contracts.settings import Table, number, text, url_of, whole
+from tasker.settings.table import Table, number, text, url_of, whole
 from tasker_rabbitmq import VARIABLES
 from tasker_rabbitmq.settings import DEFAULTS
 

@@ -37,10 +37,10 @@ class Topology:
         """
         for _ in range(LOOKS):
             began = time.monotonic()
-            found = await self._declared(queue)
-            if found != (0, 0) or time.monotonic() - began < SILENT_SECONDS:
+            queue_counts = await self._declared(queue)
+            if queue_counts != (0, 0) or time.monotonic() - began < SILENT_SECONDS:
                 break
-        return found
+        return queue_counts
 
     async def _declared(self, queue: str) -> tuple[int, int] | None:
         async with self._link.alone() as channel:
@@ -95,7 +95,7 @@ class Topology:
     async def delayed(self, queue: str) -> int:
         """Return the number of waiting messages that this process delayed."""
         counts = [await self.counts(name) for name in self._delays.get(queue, ())]
-        return sum(found[0] for found in counts if found)
+        return sum(queue_counts[0] for queue_counts in counts if queue_counts)
 
 
 def rounded_up(seconds: float) -> int:

@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-from tasker.contracts.messaging import Capabilities, MessageAvailable, QueuedMessage, QueueStats, check_queue_name
 from tasker.errors import MessagingError
+from tasker.messaging.port import Capabilities, MessageAvailable, QueuedMessage, QueueStats
+from tasker.settings.addresses import check_queue_name
 from tasker_redis.link import Link, interruptible
 from tasker_redis.settings import RedisSettings
 from tasker_redis.unsettled import Receipt, UnsettledMessages
@@ -147,8 +148,8 @@ class RedisBackend:
         self._first = "new" if self._first == "returned" else "returned"
         hidden = _milliseconds(visibility_timeout)
         answer = await self._on(queue, "receive", self._consumer, min(limit, BURST), hidden, cursor, self._first)
-        self._cursors[queue], found = answer
-        return [self._received(queue, *message) for message in found]
+        self._cursors[queue], messages = answer
+        return [self._received(queue, *message) for message in messages]
 
     def _received(self, queue: str, message_id: bytes, payload: bytes, deliveries: int, at: bytes) -> QueuedMessage:
         self._unsettled.put(queue, int(message_id), Receipt(at, deliveries))
@@ -179,7 +180,7 @@ class RedisBackend:
         return (await self._settle(queue, [message_id], "extend", seconds))[0]
 
     async def _settle(self, queue: str, ids: Sequence[int], action: str, seconds: float = 0.0) -> list[bool]:
-        receipts = {one: found for one in ids if (found := self._unsettled.get(check_queue_name(queue), one))}
+        receipts = {one: receipt for one in ids if (receipt := self._unsettled.get(check_queue_name(queue), one))}
         if not receipts:
             return [False] * len(ids)
         pairs = [part for one in receipts.values() for part in (one.stream_id, one.deliveries)]
@@ -204,12 +205,12 @@ class RedisBackend:
         It reads the streams outside of the group (XREAD), because a notification must not take the message from a
         consumer. Raises `BackendUnavailable` if the connection is lost: subscribe again.
         """
-        wanted = {queue: self._keys(queue)[0] for queue in sorted(set(queues))}
+        stream_keys = {queue: self._keys(queue)[0] for queue in sorted(set(queues))}
         seen: dict[str, bytes] = {}
         async with self._link.waiting() as client:
             while True:
                 wait = WAIT_MS
-                for queue in wanted:
+                for queue in stream_keys:
                     last, returned, due_in = await self._on(queue, "look")
                     wait = min(wait, due_in) if due_in >= 0 else wait
                     news = returned or last != seen.get(queue)
@@ -217,7 +218,7 @@ class RedisBackend:
                     if news:
                         yield MessageAvailable(queue)
                 with self._link.errors():
-                    streams: Any = {wanted[queue]: seen[queue] for queue in wanted}
+                    streams: Any = {stream_keys[queue]: seen[queue] for queue in stream_keys}
                     await interruptible(client.xread(streams, count=1, block=max(1, wait)))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import check_url, known_settings
+from tasker.dataclasses import dataclass
+from tasker.messaging.port import check_url, known_settings
 from tasker_redis import VARIABLES
 
 DEFAULT_URL = "redis://localhost:6379/0"

@@ -15,10 +15,10 @@ from uuid import UUID
 import tasker.bootstrap as engine
 import tasker.observability as observability
 from tasker.client import TaskerClient
-from tasker.domain_events.channel import shared
 from tasker.errors import TaskerError, UsageError, WorkerNotInitializedError
+from tasker.handlers.events.poller import shared
+from tasker.handlers.worker_models import BootstrapConfig
 from tasker.logging import log_debug, log_error, log_info, log_trace, log_warn
-from tasker.types import BootstrapConfig
 from tasker.version import __version__ as engine_version
 
 __version__ = "0.1.8"
@@ -216,9 +216,9 @@ def get_worker_config() -> dict[str, Any]:
 @_published_errors
 def client_create_task(request: dict[str, Any]) -> dict[str, Any]:
     """Create a task. Raises `RuntimeError`, and `ValueError` for an invalid request."""
-    given = dict(request)
-    client = TaskerClient(given.pop("initiator", ""), given.pop("source_system", ""))
-    return asdict(client.create_task(given.pop("name"), **given))
+    options = dict(request)
+    client = TaskerClient(options.pop("initiator", ""), options.pop("source_system", ""))
+    return asdict(client.create_task(options.pop("name"), **options))
 
 
 @_published_errors

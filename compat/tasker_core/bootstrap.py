@@ -5,7 +5,7 @@ The worker claims steps, calls their handlers and stores their results; nothing 
 
 from __future__ import annotations
 
-from tasker.types import BootstrapConfig, BootstrapResult, WorkerStatus
+from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult, WorkerStatus
 from tasker_core import _tasker_core as native
 
 __all__ = [
@@ -22,13 +22,13 @@ def bootstrap_worker(config: BootstrapConfig | None = None) -> BootstrapResult:
 
     `success` is False if one is running already. Raises `RuntimeError` if the worker cannot start.
     """
-    found = native.bootstrap_worker(config.model_dump() if config else None)
+    result = native.bootstrap_worker(config.model_dump() if config else None)
     return BootstrapResult(
-        success=found["status"] == "started",
-        handle_id=found["handle_id"],
-        worker_id=found["worker_id"],
-        status=found["status"],
-        message=found.get("message"),
+        success=result["status"] == "started",
+        handle_id=result["handle_id"],
+        worker_id=result["worker_id"],
+        status=result["status"],
+        message=result.get("message"),
     )
 
 

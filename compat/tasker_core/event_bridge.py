@@ -56,11 +56,11 @@ class EventBridge:
     def instance(cls) -> EventBridge:
         """Return the shared bridge of the application."""
         bridge = EngineBridge.instance()
-        found = EventBridge._shared
-        if found is None or found._bridge is not bridge:
-            found = EventBridge._shared = cls()
-            found._bridge = bridge
-        return found
+        shared = EventBridge._shared
+        if shared is None or shared._bridge is not bridge:
+            shared = EventBridge._shared = cls()
+            shared._bridge = bridge
+        return shared
 
     @classmethod
     def reset_instance(cls) -> None:
@@ -99,8 +99,8 @@ class EventBridge:
 
     def listeners(self, event: str) -> list[Listener]:
         """Return the listeners of an event."""
-        found = self._bridge.listeners(event)
-        return [known.listener if isinstance(known, CheckpointListener) else known for known in found]
+        registered = self._bridge.listeners(event)
+        return [known.listener if isinstance(known, CheckpointListener) else known for known in registered]
 
     @property
     def is_active(self) -> bool:

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from tasker.domain_events.polling_thread import PollingThread
-from tasker.types import FfiDispatchMetrics
+from tasker.handlers.events.poller import PollingThread
+from tasker.handlers.worker_models import FfiDispatchMetrics
 from tasker_core import _tasker_core as native
 from tasker_core.types import FfiStepEvent
 

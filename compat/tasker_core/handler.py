@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import Any, ClassVar, TypeAlias
 
 from tasker.errors import TaskerError
-from tasker.handler import HandlerRegistry as EngineRegistry
-from tasker.registry import HandlerDefinition as EngineDefinition
-from tasker.registry import ResolverNotFoundError
-from tasker.step_handler import StepHandler as EngineHandler
+from tasker.errors.resolution import ResolverNotFoundError
+from tasker.handlers.registry.registry import HandlerRegistry as EngineRegistry
+from tasker.handlers.registry.resolver import HandlerDefinition as EngineDefinition
+from tasker.handlers.step_handler import StepHandler as EngineHandler
 from tasker_core.models import HandlerWrapper
 from tasker_core.registry import HandlerDefinition, ResolverChain
 from tasker_core.step_handler.base import StepHandler
@@ -130,24 +130,26 @@ class HandlerRegistry(EngineRegistry):
         }
 
     def _register_all(self, module: ModuleType, base: type) -> int:
-        found = dict(_handlers(module, base))
-        for name, cls in found.items():
+        handlers = dict(_handlers(module, base))
+        for name, cls in handlers.items():
             self.register(name, cls)
-        return len(found)
+        return len(handlers)
 
     def _register_preloaded(self) -> int:
         loaded = [module for name, module in list(sys.modules.items()) if any(part in name for part in PRELOADED)]
-        ours = ("tasker.", "tasker_core.")
-        theirs = [module for module in loaded if not getattr(module, "__name__", ours[0]).startswith(ours)]
-        return sum(self._register_all(module, StepHandler) for module in theirs)
+        prefixes = ("tasker.", "tasker_core.")
+        user_modules = [
+            module for module in loaded if not getattr(module, "__name__", prefixes[0]).startswith(prefixes)
+        ]
+        return sum(self._register_all(module, StepHandler) for module in user_modules)
 
     def _register_named_by_templates(self) -> int:
         folder = TemplatePath.find_template_config_directory()
         named = HandlerDiscovery.discover_all_handlers(folder) if folder else []
-        found = [cls for cls in map(_class_at, named) if cls is not None and cls.handler_name]
-        for cls in found:
+        classes = [cls for cls in map(_class_at, named) if cls is not None and cls.handler_name]
+        for cls in classes:
             self.register(cls.handler_name, cls)
-        return len(found)
+        return len(classes)
 
 
 def _definition(spec: Any) -> EngineDefinition | None:
@@ -183,8 +185,8 @@ def _handlers(module: ModuleType, base: type) -> Iterator[tuple[str, type]]:
 def _class_at(path: str) -> type[EngineHandler] | None:
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), name, None) if module else None
+        attribute = getattr(importlib.import_module(module), name, None) if module else None
     except Exception as error:
         log.debug("%s cannot be imported: %s", path, error)
         return None
-    return found if isinstance(found, type) and issubclass(found, EngineHandler) else None
+    return attribute if isinstance(attribute, type) and issubclass(attribute, EngineHandler) else None

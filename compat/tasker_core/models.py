@@ -36,8 +36,8 @@ class DependencyResultsWrapper:
 
     def get_results(self, step_name: str) -> Any:
         """Return the content of a step's envelope."""
-        found = self.get_result(step_name)
-        return found["result"] if isinstance(found, dict) and "result" in found else found
+        envelope = self.get_result(step_name)
+        return envelope["result"] if isinstance(envelope, dict) and "result" in envelope else envelope
 
     def get(self, step_name: str, default: Any = None) -> Any:
         """Return the envelope of a step, or `default`."""

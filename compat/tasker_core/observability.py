@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tasker.observability as engine
 from tasker.bootstrap import is_worker_running
-from tasker.types import HealthCheck, WorkerConfig, WorkerMetrics
+from tasker.handlers.worker_models import HealthCheck, WorkerConfig, WorkerMetrics
 from tasker_core.exceptions import WorkerNotInitializedError
 
 __all__ = ["get_health_check", "get_metrics", "get_worker_config"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.step_execution_subscriber import StepExecutionError
+from tasker.errors.handler import StepExecutionError
 from tasker.step_execution_subscriber import StepExecutionSubscriber as EngineSubscriber
 from tasker_core.event_bridge import EventBridge
 from tasker_core.handler import HandlerRegistry

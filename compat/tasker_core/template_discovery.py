@@ -42,8 +42,8 @@ class TemplatePath:
         The candidates are `TASKER_TEMPLATE_PATH`; in the environment `test` the fixtures of the project; `config/tasks`
         below `WORKSPACE_PATH`, the project's root and the working directory; the engine's usual folders.
         """
-        found = next((place for place in _places() if place.is_dir()), None)
-        return found or (None if "TASKER_TEMPLATE_PATH" in os.environ else EnginePath.find_template_config_directory())
+        folder = next((place for place in _places() if place.is_dir()), None)
+        return folder or (None if "TASKER_TEMPLATE_PATH" in os.environ else EnginePath.find_template_config_directory())
 
     @staticmethod
     def discover_template_files(template_dir: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tasker.types import BootstrapConfig, BootstrapResult
+from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult
 from tasker_core.bootstrap import bootstrap_worker, is_worker_running, stop_worker
 from tasker_core.event_bridge import EventBridge
 from tasker_core.handler import HandlerRegistry
@@ -50,8 +50,8 @@ class Worker:
     @classmethod
     def instance(cls) -> Worker | None:
         """Return the running worker, or None."""
-        found = Worker._instance
-        return found if found is not None and found.is_running else None
+        worker = Worker._instance
+        return worker if worker is not None and worker.is_running else None
 
     @classmethod
     def reset_instance(cls) -> None:

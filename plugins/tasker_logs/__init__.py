@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from tasker.hookspecs import (
+from tasker.plugins.hook_arguments import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
@@ -14,12 +14,12 @@ from tasker.hookspecs import (
     SweepRepaired,
     TaskFinished,
     TasksSubmitted,
-    hookimpl,
 )
+from tasker.plugins.hooks import hookimpl
 from tasker_logs.lines import Initialized, line
 
 if TYPE_CHECKING:
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
     from tasker_logs.journal import Journal
 
 __all__ = ["Logs"]
@@ -69,8 +69,8 @@ class Logs:
     def tasker_tasks_submitted(self, submitted: TasksSubmitted) -> None:
         """Write a line for each task if the settings include starts."""
         for task in submitted.tasks if self._starts else ():
-            found = Initialized(task.task_uuid, submitted.namespace, submitted.template)
-            self._write(f"Task initialized: task_uuid={task.task_uuid}", found)
+            entry = Initialized(task.task_uuid, submitted.namespace, submitted.template)
+            self._write(f"Task initialized: task_uuid={task.task_uuid}", entry)
 
     @hookimpl
     def tasker_attempt_started(self, attempt: AttemptStarted) -> None:

@@ -60,11 +60,11 @@ class Journal:
 
     def _is_there(self) -> bool:
         try:
-            found = os.stat(self._path)
+            path_stat = os.stat(self._path)
         except FileNotFoundError:
             return False
-        own = os.fstat(self._file)
-        return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
+        file_stat = os.fstat(self._file)
+        return (path_stat.st_dev, path_stat.st_ino) == (file_stat.st_dev, file_stat.st_ino)
 
 
 def encoded(line: Mapping[str, Any]) -> bytes:

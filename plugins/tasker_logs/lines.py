@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, AttemptStarted, SweepRepaired
+from tasker.dataclasses import dataclass
+from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted, SweepRepaired
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,20 @@ LEVELS = {"failed": "WARNING", "lost": "WARNING"}
 
 def line(message: str, value: Any, now: int | None = None) -> dict[str, Any]:
     """Return one line of the journal. `now` is its timestamp, in milliseconds since 1970; None: the current time."""
-    found = {
+    entry = {
         "timestamp": _moment(time.time_ns() // 1_000_000 if now is None else now),
         "level": LEVELS.get(getattr(value, "end", ""), "INFO"),
         "message": message,
     }
     if isinstance(value, AttemptEnded):
-        found.update(_attempt(value.attempt, _end(value)))
+        entry.update(_attempt(value.attempt, _end(value)))
     elif isinstance(value, AttemptStarted):
-        found.update(_attempt(value, {}))
+        entry.update(_attempt(value, {}))
     else:
         rest = _fields(value)
-        found.update({key: rest.pop(key) for key in ORDER if key in rest})
-        found.update(rest)
-    return found
+        entry.update({key: rest.pop(key) for key in ORDER if key in rest})
+        entry.update(rest)
+    return entry
 
 
 def _moment(now: int) -> str:
@@ -87,16 +87,16 @@ def _attempt(attempt: AttemptStarted, end: dict[str, Any]) -> dict[str, Any]:
 
 
 def _end(ended: AttemptEnded) -> dict[str, Any]:
-    told: dict[str, Any] = {"state": ended.end}
+    fields: dict[str, Any] = {"state": ended.end}
     if ended.duration_ms is not None:
-        told["duration_ms"] = ended.duration_ms
+        fields["duration_ms"] = ended.duration_ms
     if ended.error_message is not None:
-        told["error"] = ended.error_message
+        fields["error"] = ended.error_message
     if ended.error_type is not None:
-        told["error_type"] = ended.error_type
+        fields["error_type"] = ended.error_type
     if ended.retryable is not None:
-        told["retryable"] = ended.retryable
-    return told
+        fields["retryable"] = ended.retryable
+    return fields
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.settings import Table, flag, text
+from tasker.settings.table import Table, flag, text
 
 
 class LogsTable(Table):

@@ -10,19 +10,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tasker.hookspecs import (
+from tasker.plugins.hook_arguments import (
     AttemptEnded,
     RequestAnswered,
     StateTransition,
     TaskClosed,
     TaskFinished,
     TasksSubmitted,
-    hookimpl,
 )
+from tasker.plugins.hooks import hookimpl
 
 if TYPE_CHECKING:
-    from tasker.contracts.settings import Table
-    from tasker.hookspecs import AttemptTrace
+    from tasker.plugins.hooks import AttemptTrace
+    from tasker.settings.table import Table
     from tasker_otel.logs import LogHandler
     from tasker_otel.sending import Sender
     from tasker_otel.spans import Spans

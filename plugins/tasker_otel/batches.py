@@ -60,8 +60,8 @@ class Batches:
         over.wait(seconds)  # the SDK's own timeout has no effect yet
         left = self._accepted - self._told.done
         if left or self.lost:
-            told = "%ss_lost receiver=%s not_sent=%s dropped=%s"
-            _log.warning(told, self.noun, self.where, left, self.lost)
+            message = "%ss_lost receiver=%s not_sent=%s dropped=%s"
+            _log.warning(message, self.noun, self.where, left, self.lost)
 
     def _flushing(self) -> None:
         while True:
@@ -85,27 +85,27 @@ class _Told(SpanExporter):
     def export(self, batch: Sequence[Any]) -> Any:
         """Export a batch with the wrapped exporter; return None if that raises an error."""
         self.taken += len(batch)
-        heard, token = _Heard(), sending.set(True)
-        self._heard.addFilter(heard)
-        found = None
+        log_filter, token = _Heard(), sending.set(True)
+        self._heard.addFilter(log_filter)
+        result = None
         try:
-            found = self._exporter.export(batch)
+            result = self._exporter.export(batch)
         except Exception as error:  # a defect of one batch must not be logged with each of them
-            heard.last = repr(error)
+            log_filter.last = repr(error)
         finally:
-            self._heard.removeFilter(heard)
+            self._heard.removeFilter(log_filter)
             sending.reset(token)
-        self._tell(found is not None and found.name == "SUCCESS", len(batch), heard.last)
+        self._tell(result is not None and result.name == "SUCCESS", len(batch), log_filter.last)
         self.done += len(batch)
-        return found
+        return result
 
     def _tell(self, is_up: bool, count: int, reason: str) -> None:
         self.failed += 0 if is_up else count
         if is_up and self._is_down:
             _log.warning("%s_receiver_up receiver=%s lost=%s", self._noun, self._where, self.failed)
         elif not is_up and not self._is_down:
-            told = "%s_receiver_down receiver=%s lost=%s reason=%s"
-            _log.warning(told, self._noun, self._where, count, reason)
+            message = "%s_receiver_down receiver=%s lost=%s reason=%s"
+            _log.warning(message, self._noun, self._where, count, reason)
         self._is_down = not is_up
 
     def shutdown(self) -> None:

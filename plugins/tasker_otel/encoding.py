@@ -31,7 +31,7 @@ class Common:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._span = trace_pb2.Span(attributes=_attributes((name, "") for name in names))
-        self._values = [each.value for each in self._span.attributes]
+        self._values = [attribute.value for attribute in self._span.attributes]
 
     def encoded(self, trace_id: bytes, trace_state: str, values: Iterable[str]) -> bytes:
         """Encode with these values of its attributes, in their order."""
@@ -144,5 +144,5 @@ def _value(value: str | int | bool) -> AnyValue:
 
 
 def _bytes(message: Any) -> bytes:
-    found: bytes = message.SerializeToString()
-    return found
+    encoded: bytes = message.SerializeToString()
+    return encoded

@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 
 SAMPLED = 0x01
 """The flag of a traceparent for a sampled trace."""

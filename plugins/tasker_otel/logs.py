@@ -16,7 +16,7 @@ from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExp
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
-from tasker.log_format import JsonFormatter, StepFilter, as_json, covered
+from tasker.logging.format import JsonFormatter, StepFilter, as_json, covered
 from tasker_otel.batches import Batches, sending
 from tasker_otel.exporter import resource_of
 from tasker_otel.spans import clean
@@ -134,13 +134,13 @@ def _place(trace_id: str | None, span_id: str | None) -> Context | None:
 
 def _fields(record: logging.LogRecord, told: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a record, which do not replace Tasker's own; exceptions have their conventional names."""
-    given, trace = told.pop("fields", {}), told.pop("exception", None)
-    found = {**(given if isinstance(given, Mapping) else {"fields": given}), **told}
+    extra, trace = told.pop("fields", {}), told.pop("exception", None)
+    fields = {**(extra if isinstance(extra, Mapping) else {"fields": extra}), **told}
     if trace is not None:
-        found["exception.stacktrace"] = trace
+        fields["exception.stacktrace"] = trace
     if record.exc_info and record.exc_info[0]:
-        found["exception.type"] = record.exc_info[0].__name__
-    return found
+        fields["exception.type"] = record.exc_info[0].__name__
+    return fields
 
 
 def _sent(value: Any) -> str | int | float | bool:

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from opentelemetry.trace import TraceState
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskClosed, TaskFinished, TaskSubmitted
+from tasker.dataclasses import dataclass
+from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted, TaskClosed, TaskFinished, TaskSubmitted
 from tasker_otel.encoding import AttemptShape, Common, Pairs, Shape
 from tasker_otel.identity import TaskIdentity, attempt_span, task_identity
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.hookspecs import AttemptEnded, RequestAnswered, StateTransition, TasksSubmitted
+from tasker.dataclasses import dataclass
+from tasker.plugins.hook_arguments import AttemptEnded, RequestAnswered, StateTransition, TasksSubmitted
 from tasker_otel.encoding import Common, Shape
 from tasker_otel.identity import caller_of, part_span
 from tasker_otel.spans import KnownTask, Spans, nanoseconds, state_of
@@ -49,20 +49,20 @@ class Surroundings:
         end = nanoseconds(submitted.answered_at)
         times = (end - round(submitted.duration_ms * 1_000_000), end)
         shape = self._shape("create_task", (("task_name", submitted.template),))
-        for each in submitted.tasks:
-            task = self._spans.of(each, submitted.namespace, submitted.template)
+        for new_task in submitted.tasks:
+            task = self._spans.of(new_task, submitted.namespace, submitted.template)
             if task.identity.sampled:
-                yield task.common + shape.encoded(part_span("create", each.task_uuid), task.identity.span_id, times)
+                yield task.common + shape.encoded(part_span("create", new_task.task_uuid), task.identity.span_id, times)
 
     def moved(self, transitions: Sequence[StateTransition]) -> Iterator[bytes]:
         """Yield `submit_result` of each attempt of this process whose result was accepted; remember claims."""
-        for each in transitions:
-            if each.step_uuid is not None and each.token is not None:
-                key, end = (each.step_uuid, each.token), nanoseconds(each.answered_at)
-                if each.to_state == "in_progress":
-                    _remember(self._claims, key, (nanoseconds(each.asked_at), end))
+        for transition in transitions:
+            if transition.step_uuid is not None and transition.token is not None:
+                key, end = (transition.step_uuid, transition.token), nanoseconds(transition.answered_at)
+                if transition.to_state == "in_progress":
+                    _remember(self._claims, key, (nanoseconds(transition.asked_at), end))
                 elif (brought := self._results.pop(key, None)) is not None:
-                    yield self._of_step("submit_result", key, brought, (brought.since, end), each.to_state)
+                    yield self._of_step("submit_result", key, brought, (brought.since, end), transition.to_state)
 
     def ended(self, ended: AttemptEnded) -> bytes | None:
         """Return `step_claim` of an attempt, or None if its trace is not sampled or the claim is not remembered."""

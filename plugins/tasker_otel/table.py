@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator
 
-from tasker.contracts.settings import Table, choice, flag, number, refused, text, whole
+from tasker.settings.table import Table, choice, flag, number, refused, text, whole
 
 
 def _endpoint(value: str) -> str:
@@ -21,25 +21,25 @@ def _endpoint(value: str) -> str:
 
 def pairs(value: str) -> Iterator[tuple[str, str]]:
     """Yield the pairs of `key=value,key=value`, with URL-encoded values. Raises `ValueError` for invalid ones."""
-    for part in filter(None, (each.strip() for each in value.split(","))):
-        key, separator, found = part.partition("=")
+    for part in filter(None, (item.strip() for item in value.split(","))):
+        key, separator, encoded = part.partition("=")
         if not (separator and key.strip()):
             raise ValueError(f"{key.strip()!r} is no key=value")
-        yield key.strip(), unquote(found.strip())
+        yield key.strip(), unquote(encoded.strip())
 
 
 def _pairs(value: str) -> str:
     try:
-        found = [*pairs(value)]
+        entries = [*pairs(value)]
     except ValueError:
-        found = [("", "\n")]
-    if any(not (key.isascii() and key.isprintable() and each.isprintable()) for key, each in found):
+        entries = [("", "\n")]
+    if any(not (key.isascii() and key.isprintable() and decoded.isprintable()) for key, decoded in entries):
         raise refused("Not a list of key=value", "Write key=value,key=value, with values encoded as in URLs")
     return value
 
 
 def _headers(value: str) -> str:
-    if any(" " in key or ":" in key or not each.isascii() for key, each in pairs(_pairs(value))):
+    if any(" " in key or ":" in key or not decoded.isascii() for key, decoded in pairs(_pairs(value))):
         raise refused("Not a list of headers", "Write name=value,name=value in ASCII")
     return value
 

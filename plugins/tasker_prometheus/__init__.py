@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasker.contracts.metrics import Metric
-from tasker.hookspecs import (
+from tasker.metrics import Metric
+from tasker.plugins.hook_arguments import (
     EventPublished,
     QueuePolled,
     RequestAnswered,
     StoredAttempt,
     TasksSubmitted,
     WriteCommitted,
-    hookimpl,
 )
+from tasker.plugins.hooks import hookimpl
 from tasker_prometheus.numbers import Numbers
 
 __all__ = ["Prometheus"]

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections import Counter as Counts
 from collections.abc import Mapping, Sequence
 
-from tasker.contracts.metrics import Counter, Histogram, Metric
-from tasker.hookspecs import EventPublished, QueuePolled, RequestAnswered, StoredAttempt, TasksSubmitted, WriteCommitted
+from tasker.metrics import Counter, Histogram, Metric
+from tasker.plugins.hook_arguments import (
+    EventPublished,
+    QueuePolled,
+    RequestAnswered,
+    StoredAttempt,
+    TasksSubmitted,
+    WriteCommitted,
+)
 from tasker_prometheus.other_names import SAME
 from tasker_prometheus.same import SameAs
 from tasker_prometheus.table import BY_NAME, ROWS
@@ -45,8 +52,8 @@ class Numbers:
 
     def metrics(self) -> list[Metric]:
         """Return all metrics, in the order of the table, then those under other names."""
-        own: dict[str, Metric] = {name: self._counters.get(name) or self._histograms[name] for name in BY_NAME}
-        return [*own.values(), *(SameAs(row, own[row.source]) for row in SAME)]
+        by_name: dict[str, Metric] = {name: self._counters.get(name) or self._histograms[name] for name in BY_NAME}
+        return [*by_name.values(), *(SameAs(row, by_name[row.source]) for row in SAME)]
 
     def submitted(self, submitted: TasksSubmitted) -> None:
         """Count created tasks."""
@@ -100,8 +107,8 @@ class Numbers:
         """Count a domain event that was published or failed."""
         name = "tasker_domain_events_failed_total" if event.failed else "tasker_domain_events_published_total"
         self._add(name, 1, namespace=event.namespace, event_name=event.name)
-        each = "tasker_domain_events_publish_duration_milliseconds"
-        self._observe(each, event.duration_ms, delivery_mode=event.delivery_mode)
+        duration_metric = "tasker_domain_events_publish_duration_milliseconds"
+        self._observe(duration_metric, event.duration_ms, delivery_mode=event.delivery_mode)
 
     def answered(self, request: RequestAnswered) -> None:
         """Count an answered request."""
@@ -127,14 +134,14 @@ class Numbers:
     def _processed(self, written: WriteCommitted) -> None:
         for result_type, number in written.results:
             self._add("tasker_step_results_processed_total", number, result_type=result_type)
-            each = "tasker_step_result_processing_duration_milliseconds"
-            self._observe(each, written.duration_ms, number, result_type=result_type)
+            duration_metric = "tasker_step_result_processing_duration_milliseconds"
+            self._observe(duration_metric, written.duration_ms, number, result_type=result_type)
 
     def _ended(self, written: WriteCommitted) -> None:
         for state, number in written.ended:
             self._add(ENDS[state], number)
-            each = "tasker_task_finalization_duration_milliseconds"
-            self._observe(each, written.duration_ms, number, final_state=state)
+            duration_metric = "tasker_task_finalization_duration_milliseconds"
+            self._observe(duration_metric, written.duration_ms, number, final_state=state)
         for state, duration_ms in written.lasted:
             self._observe("tasker_task_duration_milliseconds", duration_ms, final_state=state)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker_prometheus.table import BY_NAME, NAMESPACE, Row
 
 

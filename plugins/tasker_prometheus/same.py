@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from tasker.contracts.metrics import Labels, Metric
+from tasker.metrics import Labels, Metric
 from tasker_prometheus.other_names import Same
 
 
@@ -25,14 +25,14 @@ class SameAs(Metric):
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """Yield the samples of the source, summed."""
-        found: Counter[tuple[str, Labels, str | None]] = Counter()
+        totals: Counter[tuple[str, Labels, str | None]] = Counter()
         if not self.labels and self.kind == "counter":
-            found["", (), None] = 0
+            totals["", (), None] = 0
         for ending, labels, value in self._source.samples():
             if self._chosen.items() <= labels.items() and (self._endings is None or ending in self._endings):
                 key = tuple(labels[name] for name in self.labels)
-                found[self._ending(ending), key, labels.get("le")] += value  # type: ignore[assignment]
-        for (ending, key, le), value in found.items():
+                totals[self._ending(ending), key, labels.get("le")] += value  # type: ignore[assignment]
+        for (ending, key, le), value in totals.items():
             yield ending, self._labelled(key) | self._end(le), value / (self._unit if ending == "_sum" else 1)
 
     def _ending(self, ending: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.metrics import Counter, Histogram
+from tasker.dataclasses import dataclass
+from tasker.metrics import Counter, Histogram
 
 MILLISECONDS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
 """The upper bounds of the buckets of durations."""
-SECONDS = tuple(each / 1000 for each in MILLISECONDS)
+SECONDS = tuple(milliseconds / 1000 for milliseconds in MILLISECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tasker.hookspecs import AttemptEnded, TaskFinished, hookimpl
+from tasker.plugins.hook_arguments import AttemptEnded, TaskFinished
+from tasker.plugins.hooks import hookimpl
 
 if TYPE_CHECKING:
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
     from tasker_sentry.reporter import Reporter
 
 __all__ = ["Sentry"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.hookspecs import AttemptEnded, TaskFinished
+from tasker.plugins.hook_arguments import AttemptEnded, TaskFinished
 
 Event = dict[str, Any]
 LOGGER = "tasker"
@@ -18,7 +18,7 @@ def is_final(ended: AttemptEnded) -> bool:
 def failure(ended: AttemptEnded, *, messages: bool) -> Event:
     """Return the event of a failed attempt: events of a template's step with the same type of error form one group."""
     attempt, kind = ended.attempt, ended.error_type or "error"
-    said = ended.error_message if messages else f"{attempt.step} of {attempt.namespace}/{attempt.template} failed"
+    text = ended.error_message if messages else f"{attempt.step} of {attempt.namespace}/{attempt.template} failed"
     tags = {
         "task": attempt.task_uuid,
         "step": attempt.step,
@@ -32,7 +32,7 @@ def failure(ended: AttemptEnded, *, messages: bool) -> Event:
     return {
         "level": "error" if is_final(ended) else "warning",
         "logger": LOGGER,
-        "exception": {"values": [{"type": kind, "value": said}]},
+        "exception": {"values": [{"type": kind, "value": text}]},
         "tags": tags,
         "contexts": {"tasker": {**tags, "step_uuid": attempt.step_uuid, "correlation_id": attempt.correlation_id}},
         "fingerprint": [LOGGER, attempt.namespace, attempt.template, attempt.step, kind],

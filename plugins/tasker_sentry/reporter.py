@@ -9,7 +9,7 @@ from collections.abc import Callable
 import sentry_sdk
 from sentry_sdk.utils import BadDsn
 
-from tasker.hookspecs import AttemptEnded, TaskFinished
+from tasker.plugins.hook_arguments import AttemptEnded, TaskFinished
 from tasker_sentry.events import Event, dead_letter, failure, is_final
 from tasker_sentry.table import SentryTable
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tasker.hookspecs import hookimpl
+from tasker.plugins.hooks import hookimpl
 
 if TYPE_CHECKING:
     import click
     from fastapi import APIRouter
 
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
     from tasker_webhooks.table import WebhooksTable
 
 __all__ = ["Webhooks"]
@@ -34,10 +34,10 @@ class Webhooks:
     @hookimpl
     def tasker_configured(self, settings: WebhooksTable) -> None:
         """Check the settings. Raises `ValueError` for endpoints with the same name, or without a secret."""
-        names = [each.name for each in settings.endpoints]
+        names = [endpoint.name for endpoint in settings.endpoints]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"several endpoints are called {', '.join(twice)}")
-        if bare := [each.name for each in settings.endpoints if not each.secrets]:
+        if bare := [endpoint.name for endpoint in settings.endpoints if not endpoint.secrets]:
             raise ValueError(f"the endpoint {bare[0]} has no secret: `tasker webhook secret` makes one")
         self._settings = settings
 
@@ -45,7 +45,7 @@ class Webhooks:
     def tasker_background_jobs(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
         """Return the job that sends events if there is an enabled endpoint."""
         settings = self._settings
-        if settings is None or not any(each.enabled for each in settings.endpoints):
+        if settings is None or not any(endpoint.enabled for endpoint in settings.endpoints):
             return None
         from tasker_webhooks.sending import send_all
 
@@ -56,7 +56,7 @@ class Webhooks:
     def tasker_connections(self) -> int:
         """Return the number of the sender's connections if there is an enabled endpoint."""
         settings = self._settings
-        if settings is None or not any(each.enabled for each in settings.endpoints):
+        if settings is None or not any(endpoint.enabled for endpoint in settings.endpoints):
             return 0
         from tasker_webhooks.sending import CONNECTIONS
 

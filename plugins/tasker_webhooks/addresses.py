@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address, ip_network
 
-from tasker.contracts.addresses import Address, embedded, is_public
+from tasker.public_addresses import Address, embedded, is_public
 
 
 class Refused(Exception):
@@ -17,7 +17,7 @@ class Refused(Exception):
 def permitted(address: Address, networks: Iterable[str]) -> bool:
     """Return True if the address is public, or in one of the networks."""
     both = (address, embedded(address))
-    return is_public(address) or any(one in ip_network(each) for each in networks for one in both)
+    return is_public(address) or any(one in ip_network(network) for network in networks for one in both)
 
 
 async def resolved(host: str, port: int, networks: Sequence[str]) -> str:
@@ -26,8 +26,8 @@ async def resolved(host: str, port: int, networks: Sequence[str]) -> str:
     Raises `Refused` if one of its addresses is not allowed, and `OSError` if there is none.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [ip_address(str(info[4][0]).partition("%")[0]) for info in infos]
     for address in addresses:
         if not permitted(address, networks):
             raise Refused(f"{host} is at {address}, an address that is not public (plugins.webhooks.private_networks)")

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.place.options import fleet_options, run_on_fleet
-from tasker.cli.place.places import DatabaseTarget, FleetTarget
-from tasker.cli.render.table import table
+from tasker.cli.render.values import table
+from tasker.cli.target import DatabaseTarget, FleetTarget, fleet_options, run_on_fleet
 from tasker.errors import UsageError
 from tasker_webhooks.endpoints import Endpoints, EndpointsHere, EndpointStatus, Replayed, Switched, Tested, tested
 
 if TYPE_CHECKING:
     from tasker.app import App
-    from tasker.cli.place.fleet import Fleet
-    from tasker.services.domain_events.deliveries import Delivery
+    from tasker.cli.remote.fleet import Fleet
+    from tasker.services.event_subscriptions import Delivery
     from tasker_webhooks.table import WebhooksTable
 
 T = TypeVar("T")
@@ -104,7 +103,9 @@ def replay(
 @click.pass_obj
 def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: str, place: FleetTarget) -> None:
     """Send nothing to it; events wait until it is enabled."""
-    done = _asked(settings, place, lambda these: these.disable(endpoint, by=actor(), reason=reason), operates=True)
+    done = _asked(
+        settings, place, lambda endpoints: endpoints.disable(endpoint, by=actor(), reason=reason), operates=True
+    )
     print_as(form, done, _switched_text)
 
 
@@ -115,7 +116,7 @@ def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: st
 @click.pass_obj
 def enable(settings: WebhooksTable | None, endpoint: str, form: str, place: FleetTarget) -> None:
     """Send to it again, what has come meanwhile too."""
-    done = _asked(settings, place, lambda these: these.enable(endpoint, by=actor()), operates=True)
+    done = _asked(settings, place, lambda endpoints: endpoints.enable(endpoint, by=actor()), operates=True)
     print_as(form, done, _switched_text)
 
 
@@ -151,7 +152,7 @@ def _asked(
 
 
 def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:
-    from tasker.cli.place.http_fleet import HttpFleet
+    from tasker.cli.remote.http_fleet import HttpFleet
 
     if isinstance(fleet, HttpFleet):
         from tasker_webhooks.over_http import HttpEndpoints
@@ -164,17 +165,27 @@ def _status_text(found: Sequence[EndpointStatus]) -> str:
     if not found:
         return "no endpoints; add one under [[plugins.webhooks.endpoints]]"
     rows = [
-        (each.name, each.state + (f" ({each.reason})" if each.reason else ""), f"{each.behind:,}", f"{each.waiting:,}",
-         f"{each.given_up:,}", " ".join(each.events), each.url)
-        for each in found
-    ]  # fmt: skip
+        (
+            endpoint.name,
+            endpoint.state + (f" ({endpoint.reason})" if endpoint.reason else ""),
+            f"{endpoint.behind:,}",
+            f"{endpoint.waiting:,}",
+            f"{endpoint.given_up:,}",
+            " ".join(endpoint.events),
+            endpoint.url,
+        )
+        for endpoint in found
+    ]
     return table(("endpoint", "state", "behind", "waiting", "given up", "events", "url"), rows)
 
 
 def _aside_text(found: Sequence[Delivery]) -> str:
     if not found:
         return "no failed deliveries"
-    rows = [(each.event_id, each.event_name, str(each.attempts), _due(each), each.error) for each in found]
+    rows = [
+        (delivery.event_id, delivery.event_name, str(delivery.attempts), _due(delivery), delivery.error)
+        for delivery in found
+    ]
     return table(("event", "name", "attempts", "again", "error"), rows)
 
 

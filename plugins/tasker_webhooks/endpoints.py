@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
-from tasker.services.domain_events.deliveries import Delivery
+from tasker.services.event_subscriptions import Delivery
 from tasker_webhooks.sending import SUBSCRIBER, posted_test
 from tasker_webhooks.table import Endpoint, WebhooksTable
 
 if TYPE_CHECKING:
-    from tasker.services.domain_events.log import DomainEventLog
-    from tasker.services.domain_events.values import SubscriberStatus
+    from tasker.services.domain_events import DomainEventLog
+    from tasker.views.events import SubscriberStatus
 
 ASIDE = 200
 """Maximum number of listed events that an endpoint has not accepted."""
@@ -77,8 +77,10 @@ class EndpointsHere:
 
     async def list(self) -> Sequence[EndpointStatus]:
         """Return every endpoint with its progress."""
-        found = {each.name: each for each in await self._events.subscribers()}
-        return [_described(each, found.get(SUBSCRIBER + each.name)) for each in self._settings.endpoints]
+        subscribers = {subscriber.name: subscriber for subscriber in await self._events.subscribers()}
+        return [
+            _described(endpoint, subscribers.get(SUBSCRIBER + endpoint.name)) for endpoint in self._settings.endpoints
+        ]
 
     async def aside(self, name: str) -> Sequence[Delivery]:
         """Return the events that it has not accepted, the last tried first."""
@@ -111,9 +113,9 @@ async def tested(settings: WebhooksTable, name: str) -> Tested:
 
 
 def _named(settings: WebhooksTable, name: str) -> Endpoint:
-    known = {each.name: each for each in settings.endpoints}
-    if found := known.get(name):
-        return found
+    known = {endpoint.name: endpoint for endpoint in settings.endpoints}
+    if match := known.get(name):
+        return match
     hint = f"there are {', '.join(known)}" if known else "none is configured under plugins.webhooks.endpoints"
     raise UsageError(f"there is no endpoint {name!r:.80}", hint=hint)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from tasker.cli.place.decoding import decoded, decoded_list
-from tasker.client.http.client import HttpClient
-from tasker.client.http.paths import path
-from tasker.services.domain_events.deliveries import Delivery
+from tasker.cli.remote.decoding import decoded, decoded_list
+from tasker.client.calls.paths import path
+from tasker.client.http_client import HttpClient
+from tasker.services.event_subscriptions import Delivery
 from tasker_webhooks.endpoints import EndpointStatus, Replayed, Switched, Tested
 
 ENDPOINTS = "/plugins/webhooks/endpoints"

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker_webhooks.addresses import Refused, resolved
 from tasker_webhooks.table import WebhooksTable, host_problem
 
@@ -59,10 +59,10 @@ class Poster:
     async def _posted(self, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         url = httpx.URL(address)
         for _ in range(REDIRECTIONS + 1):
-            status, told = await self._once(url, body, headers)
-            if status not in KEPT_METHOD or "location" not in told:
-                return _meaning(status, told)
-            url = _redirected(url, told["location"])
+            status, response_headers = await self._once(url, body, headers)
+            if status not in KEPT_METHOD or "location" not in response_headers:
+                return _meaning(status, response_headers)
+            url = _redirected(url, response_headers["location"])
         return Answer(f"more than {REDIRECTIONS} redirections")
 
     async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
@@ -105,6 +105,6 @@ def _redirected(url: httpx.URL, location: str) -> httpx.URL:
 def _meaning(status: int, headers: httpx.Headers) -> Answer:
     if 200 <= status < 300:
         return Answer()
-    said = headers.get("retry-after", "")
-    after = float(said) if said.isascii() and said.isdigit() else None
+    retry_after = headers.get("retry-after", "")
+    after = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
     return Answer(f"it answered {status}", after=after, gone=status == GONE)

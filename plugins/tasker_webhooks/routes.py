@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasker.api.extending import Permission, actor_of, needs, plugin_router, program_of
-from tasker.services.domain_events.deliveries import Delivery
+from tasker.server.plugin_routes import Permission, actor_of, needs, plugin_router, program_of
+from tasker.services.event_subscriptions import Delivery
 from tasker_webhooks.endpoints import Endpoints, EndpointsHere, EndpointStatus, Replayed, Switched, Tested
 from tasker_webhooks.table import WebhooksTable
 

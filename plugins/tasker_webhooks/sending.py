@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.clock import BackoffPolicy
 from tasker.errors import TaskerError
 from tasker_webhooks.posting import Answer, Poster
 from tasker_webhooks.signing import body_of, headers
@@ -19,9 +19,9 @@ from tasker_webhooks.table import Endpoint, WebhooksTable
 from tasker_webhooks.turns import Breaker, Turns
 
 if TYPE_CHECKING:
-    from tasker.services.domain_events.deliveries import DueDelivery
-    from tasker.services.domain_events.log import DomainEventLog
-    from tasker.services.domain_events.values import PublishedEvent
+    from tasker.services.domain_events import DomainEventLog
+    from tasker.services.event_subscriptions import DueDelivery
+    from tasker.views.events import PublishedEvent
 
 SUBSCRIBER = "webhook:"
 """Prefix of an endpoint's name, for the name of its subscriber."""
@@ -93,7 +93,7 @@ class Sender:
             failures += 1
 
     async def _send_new(self) -> None:
-        from tasker.services.domain_events.values import EventFilter
+        from tasker.views.events import EventFilter
 
         which = EventFilter(names=self._endpoint.events, namespace=self._endpoint.namespace or None)
         subscription = self._events.subscribe(
@@ -112,11 +112,11 @@ class Sender:
             while True:
                 known = frozenset(under_way)  # before due events are read: those that end meanwhile are in both
                 due = await self._events.deliveries.due(self._name, self._holder, RETRIES)
-                found = [(event, attempts) for event, attempts in due.events if event.event_id not in known]
-                for event, attempts in found:
+                pending = [(event, attempts) for event, attempts in due.events if event.event_id not in known]
+                for event, attempts in pending:
                     under_way.add(event.event_id)
                     group.create_task(self._try_again(event, attempts, under_way))
-                await asyncio.sleep(_until_next(due, bool(found)))
+                await asyncio.sleep(_until_next(due, bool(pending)))
 
     async def _try_again(self, event: PublishedEvent, attempts: int, under_way: set[str]) -> None:
         if await self._send(event, attempts):
@@ -155,8 +155,8 @@ class Sender:
         if not answer.error:
             self._breaker.succeeded()
         elif answer.retry and self._breaker.failed():
-            told = "webhook_rests endpoint=%s error=%s; it is tried again in a while"
-            _log.warning(told, self._endpoint.name, answer.error)
+            message = "webhook_rests endpoint=%s error=%s; it is tried again in a while"
+            _log.warning(message, self._endpoint.name, answer.error)
 
     async def _put_aside(self, event: PublishedEvent, attempts: int, answer: Answer) -> None:
         deliveries = self._events.deliveries
@@ -165,15 +165,15 @@ class Sender:
             self._name, self._holder, event, answer.error, None if over else self._pause(attempts, answer)
         )
         if over:
-            told = "webhook_given_up endpoint=%s event=%s attempts=%s error=%s; see tasker webhook list %s"
-            _log.error(told, self._endpoint.name, event.event_id, attempts, answer.error, self._endpoint.name)
+            message = "webhook_given_up endpoint=%s event=%s attempts=%s error=%s; see tasker webhook list %s"
+            _log.error(message, self._endpoint.name, event.event_id, attempts, answer.error, self._endpoint.name)
         if answer.gone:
             await deliveries.stop(self._name, by="tasker", reason=answer.error)
             self._stopped.set()
 
     def _pause(self, attempts: int, answer: Answer) -> float:
-        wanted = max(self._again.pause(attempts - 1, random.random()), answer.after or 0.0)
-        return min(wanted, self._settings.longest_retry_seconds)
+        delay = max(self._again.pause(attempts - 1, random.random()), answer.after or 0.0)
+        return min(delay, self._settings.longest_retry_seconds)
 
 
 def _until_next(due: DueDelivery, found: bool) -> float:
@@ -186,7 +186,7 @@ def _until_next(due: DueDelivery, found: bool) -> float:
 
 def _first(lost: BaseExceptionGroup[Any]) -> BaseException:
     """Return the error to log for a group, which may contain other groups."""
-    return _first(found) if isinstance(found := lost.exceptions[0], BaseExceptionGroup) else found
+    return _first(error) if isinstance(error := lost.exceptions[0], BaseExceptionGroup) else error
 
 
 async def posted_test(endpoint: Endpoint, settings: WebhooksTable) -> str:

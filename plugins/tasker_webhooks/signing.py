@@ -42,15 +42,15 @@ def _signature(secret: str, signed: bytes) -> str:
 
 def body_of(event: Any) -> bytes:
     """Return a published event as JSON of CloudEvents 1.0, with the fields of its task as extension attributes."""
-    said = event.metadata
+    metadata = event.metadata
     more = {
-        "namespace": said.get("namespace"),
-        "taskuuid": said.get("task_uuid"),
-        "stepname": said.get("step_name"),
-        "correlationid": said.get("correlation_id"),
-        "outcome": said.get("outcome"),
-        "attempt": said.get("attempt"),
+        "namespace": metadata.get("namespace"),
+        "taskuuid": metadata.get("task_uuid"),
+        "stepname": metadata.get("step_name"),
+        "correlationid": metadata.get("correlation_id"),
+        "outcome": metadata.get("outcome"),
+        "attempt": metadata.get("attempt"),
     }
     head = {name: getattr(event, name) for name in ("specversion", "id", "source", "type", "subject", "time")}
-    told = {**head, "datacontenttype": event.datacontenttype, **{k: v for k, v in more.items() if v is not None}}
-    return json.dumps({**told, "data": event.payload}, ensure_ascii=False, separators=(",", ":")).encode()
+    attributes = {**head, "datacontenttype": event.datacontenttype, **{k: v for k, v in more.items() if v is not None}}
+    return json.dumps({**attributes, "data": event.payload}, ensure_ascii=False, separators=(",", ":")).encode()

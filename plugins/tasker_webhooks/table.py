@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, model_validator
 
-from tasker.contracts.settings import Table, flag, number, refused, several, whole
+from tasker.settings.table import Table, flag, number, refused, several, whole
 
 PREFIX = "whsec_"
 WRITE_URL = "Write https://host/path, without user, password and fragment"

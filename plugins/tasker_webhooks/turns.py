@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.clock import BackoffPolicy
 
 
 class Breaker:

@@ -6,18 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tasker.app.embedded.app import App as App
-    from tasker.app.embedded.sync_app import SyncApp as SyncApp
-    from tasker.app.requesting import TaskRequester as TaskRequester
+    from tasker.app.app import App as App
+    from tasker.app.sync_app import SyncApp as SyncApp
+    from tasker.app.task_requester import TaskRequester as TaskRequester
     from tasker.app.transaction import submit_in as submit_in
     from tasker.app.transaction import submit_in_async as submit_in_async
 
 __all__ = ["App", "SyncApp", "TaskRequester", "submit_in", "submit_in_async"]
 
 _HOMES = {
-    "App": "tasker.app.embedded.app",
-    "SyncApp": "tasker.app.embedded.sync_app",
-    "TaskRequester": "tasker.app.requesting",
+    "App": "tasker.app.app",
+    "SyncApp": "tasker.app.sync_app",
+    "TaskRequester": "tasker.app.task_requester",
     "submit_in": "tasker.app.transaction",
     "submit_in_async": "tasker.app.transaction",
 }

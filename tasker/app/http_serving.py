@@ -1,4 +1,4 @@
-"""HTTP server process: the services of an app behind a socket, until it is stopped."""
+"""A process that answers HTTP; the port of a worker."""
 
 from __future__ import annotations
 
@@ -6,41 +6,40 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from tasker.api.application import DescribedRoute, Options, application, paths
-from tasker.api.connection_limits import ConnectionLimits
-from tasker.api.envelope import RequestLimits
-from tasker.api.extending.offering import offered_routers
-from tasker.api.gate import ClosedGate
-from tasker.api.http_server import HttpServer
-from tasker.api.permissions import Gate, open_gate
-from tasker.api.sockets import listen, require_loopback
-from tasker.api.starting import NotReady
-from tasker.api.tls import TlsFiles, tls_files
+from tasker.app.app import App
 from tasker.app.configured import Configured
-from tasker.app.embedded.app import App
 from tasker.app.serving import Service
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import ENVIRONMENT
-from tasker.db.awaited import with_servers
+from tasker.dataclasses import dataclass
+from tasker.db.startup_wait import with_servers
 from tasker.errors import TaskerError, UsageError
-from tasker.plugins.offers import metrics_of
-from tasker.plugins.process import plugins_of
-from tasker.process.connections.capacity import PROCESSES_VARIABLE, log_capacity, purposes_of
-from tasker.process.connections.resources import Resources
-from tasker.process.http import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
-from tasker.process.supervision.reloading import Reloading
-from tasker.process.supervision.stopping import Stop, grace_of
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import AuthSettings
-from tasker.services.authentication.tokens import ALGORITHM
-from tasker.services.server.metrics import CATALOGUE
+from tasker.plugins.contributions import metrics_of
+from tasker.plugins.host import plugins_of
+from tasker.process.connections import PROCESSES_VARIABLE, Resources, log_capacity, purposes_of
+from tasker.process.http_settings import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
+from tasker.process.metrics import PROCESS_CATALOGUE
+from tasker.process.observed import ProcessSnapshot
+from tasker.process.reloading import Reloading
+from tasker.process.serving import ServedProcess
+from tasker.process.stopping import Stop, grace_of
+from tasker.server.application import DescribedRoute, NotReady, Options, application, paths
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate, Gate, open_gate
+from tasker.server.auth.tokens import ALGORITHM
+from tasker.server.connection_limits import ConnectionLimits, default_connections
+from tasker.server.envelope import RequestLimits
+from tasker.server.plugin_routes import offered_routers
+from tasker.server.process_port import PortOptions, port_application
+from tasker.server.sockets import HttpServer, TlsFiles, listen, require_loopback, tls_files
+from tasker.services.fleet.metric_catalogue import CATALOGUE
+from tasker.settings.authentication import AuthSettings
+from tasker.settings.defaults import ENVIRONMENT
 
 SOON_SECONDS = 1.0
 """If the app starts within this time, requests wait in the socket, where another server of the same address may answer
@@ -183,14 +182,14 @@ def listening_socket(http: HttpSettings, host: str | None, port: int | None, inh
 def with_own_pool(configuration: Configured) -> Configured:
     """Return the configuration with the server's connection pool in place of a program's."""
     pool, former = configuration.http.pool, configuration.database.pool
-    own = replace(
+    server_pool = replace(
         former,
         max_connections=pool.max_connections,
         min_connections=pool.min_connections,
         acquire_timeout=pool.acquire_timeout,
         idle_timeout=pool.idle_timeout,
     )
-    return replace(configuration, database=replace(configuration.database, pool=own))
+    return replace(configuration, database=replace(configuration.database, pool=server_pool))
 
 
 def options_of(configuration: Configured) -> Options:
@@ -220,16 +219,16 @@ def _set_up(configuration: Configured) -> DescribedRoute:
     from tasker.services.configuration.plugins import plugin_reports_of
 
     settings = configuration.settings
-    found = effective_settings(settings, configuration.origin) if settings else ()
-    return DescribedRoute(found, plugin_reports_of(configuration.plugins, plugins_of(configuration.plugins)))
+    values = effective_settings(settings, configuration.origin) if settings else ()
+    return DescribedRoute(values, plugin_reports_of(configuration.plugins, plugins_of(configuration.plugins)))
 
 
 def _pages(root_path: str) -> dict[str, Any]:
     """The options of the web page, where the extra `web` is installed."""
     if find_spec("jinja2") is None:
         return {}
-    from tasker.web.failing import answer_below
-    from tasker.web.site import add_pages
+    from tasker.server.web.error_pages import answer_below
+    from tasker.server.web.site import add_pages
 
     return {"pages": add_pages, "answering": answer_below(root_path)}
 
@@ -269,3 +268,84 @@ def auth_shown(auth: AuthSettings) -> dict[str, Any]:
         "strict_validation": tokens and auth.strict_validation,
         "allowed_algorithms": [ALGORITHM] if tokens else [],
     }
+
+
+BODY_BYTES = 65_536
+CONNECTIONS = 100
+"""Maximum number of concurrent connections of probes and scrapers."""
+STOP_SECONDS = 1.0
+"""Time for open requests after the process has stopped."""
+
+
+class WithPort:
+    """Server process with an HTTP port that is open from before its start until after its stop."""
+
+    def __init__(self, server: ServedProcess, port: HttpServer, gate: Gate) -> None:
+        self._server, self._port, self._gate = server, port, gate
+        self._open = False
+
+    def change(self, auth: AuthSettings) -> None:
+        """Apply new authentication settings and a renewed certificate; see `change_access`."""
+        change_access(self._gate, self._port, auth)
+
+    async def start(self) -> None:
+        """Open the port and start the process; may be called again if the start failed."""
+        if not self._open:
+            await self._port.start()
+            self._open = True
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Stop the process, then close the port."""
+        try:
+            await self._server.stop()
+        finally:
+            await self._port.stop()
+
+
+def with_port(
+    server: ServedProcess,
+    observed: ProcessSnapshot,
+    port: PortSettings,
+    configuration: Configured,
+    connections: Sequence[str],
+) -> tuple[WithPort, str]:
+    """Return the server with its port, and the port's address.
+
+    Raises `UsageError` for an unavailable address and for certificate files that do not match.
+    """
+    tls = tls_of(port)
+    listening = _listening(port, observed.kind)
+    options = PortOptions(
+        limits=RequestLimits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
+        environment=configuration.environment or ENVIRONMENT,
+        connections=len(connections),
+        metrics=metrics_of(observed.process.plugins, PROCESS_CATALOGUE),
+        configuration=_shown_port(port, configuration) if port.config_endpoint else None,
+    )
+    authenticator = authenticator_of(port.auth)
+    gate = ClosedGate(authenticator) if authenticator else open_gate
+    application = port_application(observed, options, gate)
+    limits = ConnectionLimits(connections=min(CONNECTIONS, default_connections()))
+    answering = HttpServer(application, listening, grace_seconds=STOP_SECONDS, tls=tls, limits=limits)
+    return WithPort(server, answering, gate), answering.address
+
+
+def _listening(port: PortSettings, kind: str) -> socket.socket:
+    """Return a socket on the configured port, or on the next free one for processes started together."""
+    assert port.bind_address is not None
+    host, first = host_and_port(port.bind_address)
+    if not port.auth.enabled:
+        require_loopback(host, f"{'worker' if kind == 'worker' else 'orchestration'}.web.auth")
+    together = int(os.environ.get(PROCESSES_VARIABLE, "1")) if first else 1
+    for number in range(first, first + together - 1):
+        try:
+            return listen(host, number)
+        except UsageError:
+            continue  # a sibling process has the port
+    return listen(host, first + together - 1)
+
+
+def _shown_port(port: PortSettings, configuration: Configured) -> dict[str, Any]:
+    queues = list(configuration.queue_names.orchestration())
+    return {"auth": auth_shown(port.auth), "messaging": {"backend": configuration.backend, "queues": queues}}

@@ -1,43 +1,45 @@
-"""Services of programs, over their own connections, which fail at once while the database is down."""
+"""The services of a program over its connections; brokers of commands."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import cached_property
+from pathlib import Path
 
 from tasker.app.configured import Configured
+from tasker.app.preparation import prepare, require_shared
+from tasker.clock import SystemClock, new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
+from tasker.engine.calls import Engine
+from tasker.engine.guarded_connection import GuardedConnection
+from tasker.engine.plans import PlanStore
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.pressure import DepthLimits
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.process.connections.resources import Resources
-from tasker.process.repairing import Repairs
-from tasker.process.system import SystemClock, new_task_uuid
-from tasker.resilience.guard import GuardedCircuit
-from tasker.services.checks import Checks
-from tasker.services.client_views import ClientViews
-from tasker.services.database.retention import RetentionService
-from tasker.services.database.sizes import DatabaseSizes
-from tasker.services.dead_letters.entries import DeadLetters
-from tasker.services.dead_letters.replays import Replays
-from tasker.services.domain_events.log import DomainEventLog
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.guarded_connection import GuardedConnection
-from tasker.services.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process.connections import Resources
+from tasker.process.releases import Repairs
+from tasker.resilience.breaker import GuardedCircuit
+from tasker.resilience.pressure import DepthLimits
+from tasker.services.database import DatabaseSizes, RetentionService
+from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
-from tasker.services.fleet.doctor import Doctor
-from tasker.services.fleet.overview import FleetOverview
-from tasker.services.fleet.workers import Workers
+from tasker.services.fleet.broker_migration import BrokerMigration
+from tasker.services.fleet.doctor import Checks, Doctor
+from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.metrics import ServerMetrics
+from tasker.services.fleet.overview import FleetOverview, Workers
+from tasker.services.operators.dead_letters import DeadLetters
+from tasker.services.operators.pauses import Pauses
+from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
-from tasker.services.pauses import Pauses
-from tasker.services.server.bulk_submission import BulkSubmitter
-from tasker.services.server.health import ServerHealth
-from tasker.services.server.metrics import ServerMetrics
-from tasker.services.submitting.pressure import SubmissionAdmission
-from tasker.services.submitting.submission import Submitter
-from tasker.services.task_search import TaskSearch
-from tasker.services.tasks import Tasks
+from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.bulk import BulkSubmitter
+from tasker.services.submission.submit import Submitter
+from tasker.services.tasks.read import Tasks
+from tasker.services.tasks.search import ClientViews, TaskSearch
 
 
 class Services:
@@ -97,3 +99,40 @@ def _submitter(
 ) -> Submitter:
     limit, window = configuration.context_limit_bytes, settings.window
     return Submitter(engine, plans, new_task_uuid, window=window, context_limit_bytes=limit, admission=admission)
+
+
+@asynccontextmanager
+async def provider(
+    configuration: Configured, backend: str, data_dir: Path | None = None
+) -> AsyncGenerator[tuple[Resources, Connection]]:
+    """Open a provider with its configured settings, and a connection to the database.
+
+    Raises `UsageError` for a provider that lives inside one process, and the errors of `prepare` and of opening.
+    """
+    settings = configuration.backend_settings.get(backend)
+    require_shared(load_backend(backend, settings or {}), "nothing of it can be reached from here")
+    resources = prepare(
+        configuration.database_url,
+        backend=backend,
+        data_dir=data_dir,
+        names=configuration.queue_names,
+        backend_settings=settings,
+        database=configuration.database,
+    )
+    connection = Connection(resources.url, name="tasker broker")
+    try:
+        await resources.messaging.open()
+        yield resources, connection
+    finally:
+        await connection.close()
+        await resources.messaging.close()
+        resources.close()
+
+
+@asynccontextmanager
+async def migration(
+    configuration: Configured, to: str, data_dir: Path | None = None
+) -> AsyncGenerator[BrokerMigration]:
+    """Open a migration to a provider. Raises the errors of `provider`."""
+    async with provider(configuration, to, data_dir) as (resources, connection):
+        yield BrokerMigration(Engine(connection, resources.messaging))

@@ -8,32 +8,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasker.api.process.observed import ProcessSnapshot
-from tasker.app.assembly.context import breakers_of
-from tasker.app.assembly.worker import worker_process
-from tasker.app.bootstrap import prepare, require_shared
+from tasker.app.assembly import breakers_of
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.observing import observed_worker, status_of
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import DEFAULT_BACKEND
-from tasker.db.awaited import StartupWait
-from tasker.messaging.registry import load_backend
-from tasker.plugins.offers import rules_of
-from tasker.plugins.process import plugins_of
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, plugin_connections
-from tasker.process.connections.resources import Resources
-from tasker.process.http import DEFAULT_ADDRESS, PortSettings
+from tasker.app.preparation import prepare, require_shared
+from tasker.app.worker_assembly import worker_process
+from tasker.dataclasses import dataclass
+from tasker.db.startup_wait import StartupWait
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
+from tasker.plugins.contributions import rules_of
+from tasker.plugins.host import plugins_of
+from tasker.process.connections import ORCHESTRATOR, WORKER, Resources, plugin_connections
+from tasker.process.http_settings import DEFAULT_ADDRESS, PortSettings
+from tasker.process.observed import ProcessSnapshot
+from tasker.process.own_tasks import run_guarded
+from tasker.process.reloading import Reloading, ReloadSignals
 from tasker.process.runtime import Runtime
 from tasker.process.serving import GracefulWorker, ServedProcess, StopLimits, Title, serve
-from tasker.process.supervision.own_tasks import run_guarded
-from tasker.process.supervision.reloading import Reloading, ReloadSignals
-from tasker.process.supervision.status import StatusSignal
-from tasker.process.supervision.stopping import interrupted_at_once, warn_short_grace
-from tasker.resilience.registry import Breakers
-from tasker.services.authentication.settings import AuthSettings
-from tasker.services.authoring.handlers import load_handlers
-from tasker.services.authoring.served import register_served
-from tasker.services.engine.plans import PlanStore
+from tasker.process.status import StatusSignal, observed_worker, status_of
+from tasker.process.stopping import interrupted_at_once, warn_short_grace
+from tasker.resilience.breakers import Breakers
+from tasker.services.workflows.handlers import load_handlers
+from tasker.services.workflows.served import register_served
+from tasker.settings.addresses import DEFAULT_BACKEND
+from tasker.settings.authentication import AuthSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ class Service:
     @property
     def stop_limit(self) -> float:
         """Time limit of an orderly stop in seconds."""
-        given = self.shutdown_seconds
-        return self.configuration.shutdown_seconds if given is None else given
+        seconds = self.shutdown_seconds
+        return self.configuration.shutdown_seconds if seconds is None else seconds
 
 
 async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
@@ -92,7 +90,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
 
 async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> None:
     """Run an orchestrator until SIGTERM or SIGINT; a second signal ends the process at once."""
-    from tasker.app.assembly.orchestrator import orchestrator_process  # lazy import: a worker does not need it
+    from tasker.app.orchestrator_assembly import orchestrator_process  # lazy import: a worker does not need it
 
     _require_shared(service)
     breakers = breakers_of(service.configuration.breakers, service.configuration.plugins)
@@ -149,7 +147,7 @@ def _with_port(
         port = replace(port, enabled=True, bind_address=f"{host}:{service.port}")
     if not port.enabled or port.bind_address is None:
         return server, title, lambda auth: None
-    from tasker.app.process_port import with_port  # lazy import: FastAPI is not needed without a port
+    from tasker.app.http_serving import with_port  # lazy import: FastAPI is not needed without a port
 
     ported, where = with_port(server, observed, port, service.configuration, connections)
     return ported, title._replace(address=where), ported.change
@@ -186,7 +184,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
     )
     wait_seconds = service.configuration.database.connect_wait_seconds
     plans = PlanStore(StartupWait(runtime.connection, resources.url, wait_seconds), service.configuration.retry)
-    found = await register_served(
+    served = await register_served(
         service.configuration,
         registry,
         plans,
@@ -196,10 +194,10 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         rules=rules_of(plugins_of(service.configuration.plugins)),
     )
     registry.load_installed()
-    runtime.namespaces.extend(found.namespaces)
+    runtime.namespaces.extend(served.namespaces)
     if service.shutdown_seconds is None:  # an explicit limit is intentional and needs no warning
-        warn_short_grace(found.plans, service.stop_limit)
-    return runtime, observed_worker(runtime, registry, found.plans)
+        warn_short_grace(served.plans, service.stop_limit)
+    return runtime, observed_worker(runtime, registry, served.plans)
 
 
 async def _serve(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from tasker.contracts.messaging import DEFAULT_BACKEND
-from tasker.contracts.plan import Plan
+from tasker.clock import new_task_uuid
 from tasker.db.caller_transaction import CallerTransaction, caller_transaction, in_caller_transaction
-from tasker.process.system import new_task_uuid
-from tasker.services.authoring.target_plans import plan_in
-from tasker.services.submitting.caller_submission import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
-from tasker.services.submitting.submission import DraftFactory, Submission, SubmissionOptions, SubmissionResult
+from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
+from tasker.services.submission.submit import DraftFactory, Submission, SubmissionOptions, SubmissionResult
+from tasker.services.workflows.target_plans import plan_in
+from tasker.settings.addresses import DEFAULT_BACKEND
+from tasker.template.plan import Plan
 
 
 def submit_in(

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from tasker.bootstrap.system import System
 from tasker.errors import TaskerError, WorkerAlreadyRunningError, WorkerBootstrapError, WorkerNotInitializedError
-from tasker.types import BootstrapConfig, BootstrapResult, WorkerState, WorkerStatus
+from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult, WorkerState, WorkerStatus
 
 __all__ = [
     "bootstrap_worker",
@@ -106,9 +106,9 @@ def running_system() -> System:
 
 def _level(name: str) -> int:
     levels = {"trace": logging.DEBUG, "warn": logging.WARNING}
-    found = levels.get(name.lower(), logging.getLevelNamesMapping().get(name.upper()))
-    if found is None:
+    level = levels.get(name.lower(), logging.getLevelNamesMapping().get(name.upper()))
+    if level is None:
         raise WorkerBootstrapError(
             f"log_level {name!r} is not known", hint="expected trace, debug, info, warn, error or critical"
         )
-    return found
+    return level

@@ -8,15 +8,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tasker.contracts.execution import Failure
+from tasker.engine.exchange import Result
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, UnreportedEnd
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
-from tasker.step_handler.checkpoint import CheckpointYield
-from tasker.types import StepError, StepExecutionResult
-from tasker.types.legacy_event import event_for
+from tasker.execution.attempt.attempt import Attempt, AttemptEnd, Checkpoint, UnreportedEnd
+from tasker.handlers.claims import Failure
+from tasker.handlers.legacy_event import event_for
+from tasker.handlers.results import StepError, StepExecutionResult
+from tasker.handlers.step_handler import CheckpointYield
+from tasker.json_values import as_stored
 
 WAITING_EVENTS = 1_000
 JOIN_SECONDS = 5.0

@@ -8,24 +8,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.api.process.observed import ProcessSnapshot
 from tasker.app.configured import Configured, from_environment
-from tasker.app.embedded.sync_app import SyncApp
-from tasker.app.observing import observed_worker
+from tasker.app.sync_app import SyncApp
 from tasker.bootstrap.announcer import StepAnnouncer
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import ENVIRONMENT
-from tasker.contracts.plan import Plan
+from tasker.dataclasses import dataclass
 from tasker.errors import WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
 from tasker.execution.attempt.observed import ObservedRunner
-from tasker.handler import HandlerRegistry
-from tasker.plugins.offers import rules_of
-from tasker.plugins.process import plugins_of
-from tasker.services.authoring.handlers import load_neighbouring_handlers
-from tasker.services.authoring.templates import find_templates, load_workflows
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult, WorkerState
+from tasker.plugins.contributions import rules_of
+from tasker.plugins.host import plugins_of
+from tasker.process.observed import ProcessSnapshot
+from tasker.process.status import observed_worker
+from tasker.services.workflows.files import find_templates, load_workflows
+from tasker.services.workflows.handlers import load_neighbouring_handlers
+from tasker.settings.defaults import ENVIRONMENT
+from tasker.template.plan import Plan
 from tasker.template_discovery import TemplatePath
-from tasker.types import BootstrapConfig, BootstrapResult, WorkerState
 
 if TYPE_CHECKING:
     from tasker.process.runtime import Runtime

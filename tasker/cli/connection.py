@@ -58,11 +58,13 @@ def configured_for(
     """
     from tasker.app.configured import UNCONFIGURED, from_environment
 
-    given = {URL_VARIABLE: database.url} if database.url else {}  # satisfies a file with a ${DATABASE_URL} placeholder
-    found = UNCONFIGURED if no_config else from_environment(context, {**environ, **given})
-    backend = database.backend if database.backend_given else found.backend
-    url = None if database.data_dir else database.url or found.database_url
-    return replace(found, backend=backend, database_url=url)
+    overrides = (
+        {URL_VARIABLE: database.url} if database.url else {}
+    )  # satisfies a file with a ${DATABASE_URL} placeholder
+    configuration = UNCONFIGURED if no_config else from_environment(context, {**environ, **overrides})
+    backend = database.backend if database.backend_given else configuration.backend
+    url = None if database.data_dir else database.url or configuration.database_url
+    return replace(configuration, backend=backend, database_url=url)
 
 
 def known_configuration(database: DatabaseOption) -> Configured:
@@ -93,8 +95,8 @@ def connected(
     chosen = known_configuration(database)
     if not create:
         require_database(chosen.database_url, database.data_dir)
-    kept = partial(_recorded, use=use, several=several) if operates else use
-    return asyncio.run(_use(chosen, database.data_dir, kept))
+    action = partial(_recorded, use=use, several=several) if operates else use
+    return asyncio.run(_use(chosen, database.data_dir, action))
 
 
 @contextmanager
@@ -129,7 +131,7 @@ async def _use(chosen: Configured, data_dir: Path | None, use: Callable[[App], A
 
 
 async def _recorded(app: App, use: Callable[[App], Awaitable[T]], several: bool) -> T:
-    from tasker.cli.place.operating import recorded
+    from tasker.cli.operating import recorded
 
     return await recorded(app, use, several=several)
 
@@ -138,7 +140,7 @@ async def _recorded(app: App, use: Callable[[App], Awaitable[T]], several: bool)
 async def opened(chosen: Configured, data_dir: Path | None) -> AsyncIterator[App]:
     """Yield an app that submits and reads but runs no steps."""
     with pause_gc():
-        from tasker.app.embedded.short import CommandApp
+        from tasker.app.command_app import CommandApp
 
     async with CommandApp(configuration=chosen, data_dir=data_dir, work=False) as app:
         yield app
@@ -152,7 +154,7 @@ def print_as(form: str, value: Any, render: Callable[[Any], str]) -> None:
 
 def actor() -> str:
     """Return the name of the operating system's user, as the actor."""
-    from tasker.services.by_hand import os_user
+    from tasker.services.audit import os_user
 
     return os_user()
 

@@ -1,23 +1,27 @@
-"""`tasker` command: finds a command, runs it, and turns Tasker's errors into messages and exit codes.
+"""Finds and runs a command, errors to exit codes, streams, completion.
 
 Exit codes: 0 success, 1 failure, 2 a mistake in the command or its input, 130 interrupted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from tasker import __version__
 from tasker.__main__ import INTERRUPTED
-from tasker.cli.guessing import GuessingGroup, explained
 from tasker.cli.loading import pause_gc
+from tasker.cli.suggestions import GuessingGroup, explained
 from tasker.errors import (
     DeclarationMismatch,
     DuplicateTask,
@@ -33,32 +37,35 @@ from tasker.installed import offered
 from tasker.plugins.found import PLUGINS_GROUP
 
 if TYPE_CHECKING:
-    from tasker.plugins.process import PluginHost
+    from tasker.plugins.host import PluginHost
 
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
-    "template": ("tasker.cli.template.command:template", "Validate, draw and describe templates."),
-    "task": ("tasker.cli.task.command:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
-    "dlq": ("tasker.cli.dead_letters.command:dlq", "List, retry and close dead letters."),
-    "pause": ("tasker.cli.fleet.pause:pause", "Pause a namespace, template, step, task or queue."),
-    "resume": ("tasker.cli.fleet.pause:resume", "Resume a paused namespace, template, step, task or queue."),
-    "events": ("tasker.cli.events.command:events", "Read, follow and replay the events that steps publish."),
-    "dev": ("tasker.cli.worker.dev:dev", "Serve workflows and restart when their files change."),
-    "top": ("tasker.cli.fleet.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
-    "analytics": ("tasker.cli.fleet.analytics:analytics", "Show recent throughput, failures and slow steps."),
-    "doctor": ("tasker.cli.fleet.doctor:doctor", "Diagnose the fleet and its database."),
-    "actions": ("tasker.cli.fleet.actions:actions", "List operator actions and their outcome."),
-    "worker": ("tasker.cli.worker.command:worker", "Run steps until stopped; list workers."),
-    "orchestrator": ("tasker.cli.worker.orchestrator:orchestrator", "Orchestrate tasks until stopped; runs no steps."),
-    "server": ("tasker.cli.server:server", "Serve the HTTP API until stopped."),
-    "auth": ("tasker.cli.auth.command:auth", "Create and check keys and tokens for the HTTP API."),
-    "profile": ("tasker.cli.profile.command:profile", "Manage server profiles and choose the active one."),
-    "broker": ("tasker.cli.fleet.broker:broker", "Show the messaging provider, or migrate to another one."),
-    "plugin": ("tasker.cli.plugin:plugin", "Show installed, enabled and refused plugins."),
-    "config": ("tasker.cli.config.command:config", "Generate, check, show and explain the configuration."),
-    "db": ("tasker.cli.database.command:db", "Create, upgrade, check and prune the database."),
-    "new": ("tasker.cli.template.new:new", "Create a workflow: template, handlers and a test."),
-    "completion": ("tasker.cli.completion:completion", "Print the script that completes commands in your shell."),
+    "template": ("tasker.cli.commands.template:template", "Validate, draw and describe templates."),
+    "task": ("tasker.cli.commands.task:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
+    "dlq": ("tasker.cli.commands.dead_letters:dlq", "List, retry and close dead letters."),
+    "pause": ("tasker.cli.commands.fleet:pause", "Pause a namespace, template, step, task or queue."),
+    "resume": ("tasker.cli.commands.fleet:resume", "Resume a paused namespace, template, step, task or queue."),
+    "events": ("tasker.cli.commands.events:events", "Read, follow and replay the events that steps publish."),
+    "dev": ("tasker.cli.commands.dev:dev", "Serve workflows and restart when their files change."),
+    "top": ("tasker.cli.commands.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
+    "analytics": ("tasker.cli.commands.analytics:analytics", "Show recent throughput, failures and slow steps."),
+    "doctor": ("tasker.cli.commands.fleet:doctor", "Diagnose the fleet and its database."),
+    "actions": ("tasker.cli.commands.fleet:actions", "List operator actions and their outcome."),
+    "worker": ("tasker.cli.commands.worker:worker", "Run steps until stopped; list workers."),
+    "orchestrator": (
+        "tasker.cli.commands.orchestrator:orchestrator",
+        "Orchestrate tasks until stopped; runs no steps.",
+    ),
+    "server": ("tasker.cli.commands.server:server", "Serve the HTTP API until stopped."),
+    "auth": ("tasker.cli.commands.auth:auth", "Create and check keys and tokens for the HTTP API."),
+    "profile": ("tasker.cli.commands.profile:profile", "Manage server profiles and choose the active one."),
+    "broker": ("tasker.cli.commands.broker:broker", "Show the messaging provider, or migrate to another one."),
+    "plugin": ("tasker.cli.commands.plugin:plugin", "Show installed, enabled and refused plugins."),
+    "config": ("tasker.cli.commands.config:config", "Generate, check, show and explain the configuration."),
+    "db": ("tasker.cli.commands.database:db", "Create, upgrade, check and prune the database."),
+    "new": ("tasker.cli.commands.new:new", "Create a workflow: template, handlers and a test."),
+    "completion": ("tasker.cli.main:completion", "Print the script that completes commands in your shell."),
 }
 """Location and help line of each command; the help shows the line without importing the command."""
 
@@ -120,7 +127,7 @@ class TaskerGroup(GuessingGroup):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
         if others := plugin_commands():
             with formatter.section("Commands of plugins"):
-                formatter.write_dl([(name, each.get_short_help_str()) for name, each in others.items()])
+                formatter.write_dl([(name, command.get_short_help_str()) for name, command in others.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; with TASKER_DEBUG=1 errors are raised with their traceback."""
@@ -130,13 +137,13 @@ class TaskerGroup(GuessingGroup):
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
         except (TaskerError, OSError) as error:
-            told = _for_the_user(error)
-            if told is None or os.environ.get("TASKER_DEBUG") == "1":
+            user_error = _for_the_user(error)
+            if user_error is None or os.environ.get("TASKER_DEBUG") == "1":
                 raise
-            told.hint = command_form(told.hint)  # that of a server names requests
-            if ctx.meta.get(WANTS_JSON) or (told is not error and _asks_for_json(ctx.meta.get(ARGUMENTS, ()))):
-                _write_error(told)
-            raise CommandFailure(told) from error
+            user_error.hint = command_form(user_error.hint)  # that of a server names requests
+            if ctx.meta.get(WANTS_JSON) or (user_error is not error and _asks_for_json(ctx.meta.get(ARGUMENTS, ()))):
+                _write_error(user_error)
+            raise CommandFailure(user_error) from error
         except click.UsageError as error:
             mistake = explained(error)
             if _asks_for_json(ctx.meta.get(ARGUMENTS, ())):
@@ -149,7 +156,7 @@ def plugin_commands() -> dict[str, click.Command]:
     if not offered(PLUGINS_GROUP) and not any(map(os.environ.get, MAY_SWITCH_ON)):
         return {}
     from tasker.app.configured import from_environment
-    from tasker.plugins.process import plugins_of
+    from tasker.plugins.host import plugins_of
 
     try:
         chosen = from_environment().plugins
@@ -173,15 +180,15 @@ def _warn(text: str) -> None:
 
 @cache
 def _commands_of(plugins: PluginHost) -> dict[str, click.Command]:
-    found: dict[str, click.Command] = {}
+    by_name: dict[str, click.Command] = {}
     for plugin, commands in plugins.answers("tasker_commands"):
         for command in commands if isinstance(commands, (list, tuple)) else [commands]:
             name = getattr(command, "name", None)
-            if isinstance(command, click.Command) and name and name not in COMMANDS and name not in found:
-                found[name] = command
+            if isinstance(command, click.Command) and name and name not in COMMANDS and name not in by_name:
+                by_name[name] = command
             else:
                 click.echo(f"Warning: the plugin {plugin} cannot add the command {name or command!r}", err=True)
-    return found
+    return by_name
 
 
 def _for_the_user(error: TaskerError | OSError) -> TaskerError | None:
@@ -203,7 +210,7 @@ def _asks_for_json(typed: Sequence[str]) -> bool:
 def _write_error(error: TaskerError) -> None:
     import sys
 
-    from tasker.cli.run.json_output import error_object, write_json
+    from tasker.cli.run.input import error_object, write_json
 
     write_json(sys.stdout, error_object(error))
 
@@ -227,9 +234,74 @@ def cli() -> None:
 
 def main(heed: Callable[[], object] = lambda: None) -> None:
     """Run the command line in its own process (see `tasker.__main__`); call `heed` once Ctrl-C is handled."""
-    from tasker.cli.streams import open_closed_streams, output_errors
 
     open_closed_streams()
     with output_errors():
         heed()
         cli(prog_name="tasker")
+
+
+VARIABLE = "_TASKER_COMPLETE"
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    Bash, in ~/.bashrc: eval "$(tasker completion bash)"; zsh, in ~/.zshrc: eval "$(tasker completion zsh)"; fish:
+    tasker completion fish > ~/.config/fish/completions/tasker.fish
+    """
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None  # click supports all three shells
+    click.echo(completion_class(ctx.find_root().command, {}, "tasker", VARIABLE).source())
+
+
+FAILED = 1
+CANNOT_BE_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+
+
+def open_closed_streams() -> None:
+    """Open closed standard streams (`>&-`) before a file or a connection takes their descriptors.
+
+    Writing to such a standard output fails, as before; output to such a standard error is dropped.
+    """
+    for descriptor, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.dup2(opened := os.open(os.devnull, mode), descriptor)
+            if opened > 2:
+                os.close(opened)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115  # for as long as the process lives
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+@contextlib.contextmanager
+def output_errors() -> Iterator[None]:
+    """Report output that cannot be written in one line on standard error, and exit with 1.
+
+    If the reader is gone (`| head`), click exits silently.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if os.environ.get("TASKER_DEBUG") == "1" or error.errno not in CANNOT_BE_WRITTEN:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the buffered rest would fail again at exit
+        with contextlib.suppress(OSError):
+            click.echo("\n".join([f"Error: cannot write the output: {error.strerror}", *_notes(error)]), err=True)
+        sys.exit(FAILED)
+
+
+def _notes(error: OSError) -> list[str]:
+    """Return the notes of the error or of the one before it: output that failed once fails again when it is flushed."""
+    return [note for exception in (error.__context__, error) for note in getattr(exception, "__notes__", ())]

@@ -13,12 +13,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import LONGEST_OPTION_SECONDS
-from tasker.contracts.messaging import DEFAULT_BACKEND
-from tasker.contracts.rules.limits import MAX_PRIORITY, MIN_PRIORITY
+from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
-from tasker.settings.redaction import without_password
+from tasker.redaction import without_password
+from tasker.settings.addresses import DEFAULT_BACKEND
+from tasker.settings.defaults import LONGEST_OPTION_SECONDS
+from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
 
 URL_VARIABLE = "DATABASE_URL"
 BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
@@ -59,7 +59,7 @@ class NumberRange(click.FloatRange):
 
 def duration(text: str) -> str:
     """Return the text of a duration with units. Raises `BadParameter` for another text."""
-    from tasker.contracts.durations import parse_duration
+    from tasker.template.durations import parse_duration
 
     try:
         parse_duration(text)

@@ -11,10 +11,9 @@ import click
 
 from tasker.app.configured import from_environment
 from tasker.errors import TaskerError
-from tasker.plugins.asking import answer_of
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import Installed, installed, load, unconfigured
-from tasker.plugins.process import ready
+from tasker.plugins.found import Installed, PluginChoice, installed, load, unconfigured
+from tasker.plugins.host import ready
+from tasker.plugins.threads import answer_of
 
 COMMANDS = "tasker_commands"
 
@@ -41,8 +40,8 @@ def setup_command(name: str) -> click.Command | None:
 
     Such a command has the attribute `works_without_settings`. It creates, for example, what the settings need.
     """
-    found = (command for plugin in installed() for command in _unconfigured(plugin) if command.name == name)
-    return next((command for command in found if getattr(command, "works_without_settings", False)), None)
+    commands = (command for plugin in installed() for command in _unconfigured(plugin) if command.name == name)
+    return next((command for command in commands if getattr(command, "works_without_settings", False)), None)
 
 
 def _is_for_setup(name: str, plugin: Installed) -> bool:
@@ -61,7 +60,7 @@ def _unconfigured(plugin: Installed) -> Sequence[click.Command]:
         answer = answer_of(hooks[COMMANDS])
     except Exception:  # the plugin needs its settings
         return ()
-    return [each for each in answer or () if isinstance(each, click.Command)]
+    return [command for command in answer or () if isinstance(command, click.Command)]
 
 
 def _told(command: str, plugin: Installed, chosen: PluginChoice) -> str:
@@ -80,4 +79,4 @@ def _names(plugin: Installed, chosen: PluginChoice) -> Sequence[str | None]:
         answer = answer_of(hooks[COMMANDS]) if refusal is None and COMMANDS in hooks else ()
     except Exception:  # whatever the error, there is no such command
         return ()
-    return [each.name for each in answer or () if isinstance(each, click.Command)]
+    return [command.name for command in answer or () if isinstance(command, click.Command)]

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.named import names_of
+from tasker.lazy import names_of
 
 if TYPE_CHECKING:
-    from tasker.client.http.client import HttpClient as HttpClient
-    from tasker.client.http.events import TaskEvent as TaskEvent
-    from tasker.client.http.retries import Retries as Retries
-    from tasker.client.http.sync_client import SyncHttpClient as SyncHttpClient
+    from tasker.client.connection import Retries as Retries
+    from tasker.client.http_client import HttpClient as HttpClient
     from tasker.client.published import TaskerClient as TaskerClient
     from tasker.client.published import disconnect as disconnect
     from tasker.client.responses import HealthResponse as HealthResponse
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from tasker.client.responses import StepResponse as StepResponse
     from tasker.client.responses import TaskListResponse as TaskListResponse
     from tasker.client.responses import TaskResponse as TaskResponse
+    from tasker.client.sync_client import SyncHttpClient as SyncHttpClient
+    from tasker.client.task_events import TaskEvent as TaskEvent
 
 __all__ = [
     "HealthResponse",
@@ -44,11 +44,13 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {
-        "http.client": "HttpClient",
-        "http.events": "TaskEvent",
-        "http.retries": "Retries",
-        "http.sync_client": "SyncHttpClient",
-        "published": "TaskerClient disconnect",
-        "responses": "HealthResponse PaginationInfo StepAuditResponse StepResponse TaskListResponse TaskResponse",
+        "tasker.client.http_client": "HttpClient",
+        "tasker.client.task_events": "TaskEvent",
+        "tasker.client.connection": "Retries",
+        "tasker.client.sync_client": "SyncHttpClient",
+        "tasker.client.published": "TaskerClient disconnect",
+        "tasker.client.responses": (
+            "HealthResponse PaginationInfo StepAuditResponse StepResponse TaskListResponse TaskResponse"
+        ),
     },
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.app.embedded.sync_app import SyncApp
+from tasker.app.sync_app import SyncApp
 from tasker.bootstrap import is_worker_running, running_system
 from tasker.client.per_process import PerProcess
 from tasker.client.responses import (
@@ -18,7 +18,7 @@ from tasker.client.responses import (
     TaskListResponse,
     TaskResponse,
 )
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
 
 _shared = PerProcess[SyncApp | None](lambda: None)
 

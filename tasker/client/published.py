@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tasker.client.naming import server_at, server_of_environment
 from tasker.client.responses import (
     HealthResponse,
     StepAuditResponse,
@@ -13,10 +12,11 @@ from tasker.client.responses import (
     TaskListResponse,
     TaskResponse,
 )
+from tasker.client.servers import server_at, server_of_environment
 from tasker.errors import UsageError
 
 if TYPE_CHECKING:
-    from tasker.client.http.server import ServerAddress
+    from tasker.client.servers import ServerAddress
 
 REQUEST_OPTIONS = (
     "priority",
@@ -28,7 +28,7 @@ REQUEST_OPTIONS = (
     "delay",
     "expires_in",
 )
-DATABASE, SERVERS = "tasker.client.local", "tasker.client.http.published"
+DATABASE, SERVERS = "tasker.client.local", "tasker.client.published_http"
 
 
 class Calls(Protocol):
@@ -127,7 +127,7 @@ class TaskerClient:
 
     def _calls(self) -> Calls:
         if server := self._server():
-            from tasker.client.http.published import ServerCalls
+            from tasker.client.published_http import ServerCalls
 
             return ServerCalls(server, self.initiator, self.source_system)
         from tasker.client.local import DatabaseCalls

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, Self
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 
 
 def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,8 +83,8 @@ class TaskListResponse:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Create the object from plain data; `TaskResponse` entries are used unchanged."""
-        given = data.get("tasks") or ()
-        tasks = [task if isinstance(task, TaskResponse) else TaskResponse.from_dict(task) for task in given]
+        entries = data.get("tasks") or ()
+        tasks = [task if isinstance(task, TaskResponse) else TaskResponse.from_dict(task) for task in entries]
         return cls(tasks, PaginationInfo.from_dict(data.get("pagination") or {}))
 
 

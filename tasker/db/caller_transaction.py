@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.rows import tuple_row
 
-from tasker.contracts.messaging import DEFAULT_BACKEND
 from tasker.db.connection import DataRefused, is_of_data
 from tasker.errors import DatabaseError, DatabaseUnavailable, LockTimeout, SchemaOutdated, UsageError
+from tasker.settings.addresses import DEFAULT_BACKEND
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -204,8 +204,8 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
 
 def call_in(transaction: CallerTransaction, expression: str, args: str) -> dict[str, Any]:
     """Call a function that returns jsonb, e.g. `tasker.submit_v1(cast({} as jsonb))`. `args` is JSON text."""
-    found: dict[str, Any] = portable(transaction.value(f"select {as_portable(expression)}", _ascii(args)))
-    return found
+    result: dict[str, Any] = portable(transaction.value(f"select {as_portable(expression)}", _ascii(args)))
+    return result
 
 
 def as_portable(expression: str) -> str:

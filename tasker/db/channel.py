@@ -14,7 +14,7 @@ from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable
 
 
 class DatabaseChannel:
-    """A `tasker.contracts.messaging.SqlChannel` with one connection for statements and one more for each LISTEN."""
+    """A `tasker.messaging.port.SqlChannel` with one connection for statements and one more for each LISTEN."""
 
     def __init__(self, url: str) -> None:
         self._url = url

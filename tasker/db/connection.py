@@ -215,18 +215,18 @@ def is_lost(error: Exception) -> bool:
 def refusal(error: psycopg.Error, statement: str) -> DatabaseError:
     """Return Tasker's error for a statement that the database refused or cancelled."""
     state = error.sqlstate or ""
-    said, metadata = f"the database answered {state or 'an error'}: {error}", {"sqlstate": state}
+    message, metadata = f"the database answered {state or 'an error'}: {error}", {"sqlstate": state}
     if state == CANCELLED:
         return StatementTimeout(
-            f"{said} (statement: {statement[:80]})",
+            f"{message} (statement: {statement[:80]})",
             metadata=metadata,
             hint="it may be tried again; common.database.statement_timeout_ms is how long a statement may take",
         )
     if state == LOCKED:
         return LockTimeout(
-            said, metadata=metadata, hint="some transaction stays open: see pg_blocking_pids and pg_stat_activity"
+            message, metadata=metadata, hint="some transaction stays open: see pg_blocking_pids and pg_stat_activity"
         )
-    return (DataRefused if is_of_data(state) else DatabaseError)(said, metadata=metadata)
+    return (DataRefused if is_of_data(state) else DatabaseError)(message, metadata=metadata)
 
 
 def is_of_data(state: str) -> bool:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from tasker.db.limits import ENCODING, FIXED, NETWORK, SESSION
 from tasker.errors import DatabaseUnavailable, SessionRefused, TooManyConnections, UsageError
-from tasker.settings.redaction import ENCODE, is_clear, without_password
+from tasker.redaction import ENCODE, is_clear, without_password
 
 if TYPE_CHECKING:
     import psycopg
@@ -99,10 +99,10 @@ def conninfo(url: str, *, settings: str = "", session: Mapping[str, int | str] =
     from psycopg.conninfo import make_conninfo
 
     parts = _parts(url)
-    given = parts.pop("options", None) or os.environ.get("PGOPTIONS", "")
-    chosen = {"options": f"{_options(session)} {given} {settings} {_options(FIXED)}"}
-    asked = {} if host_and_port(url) in _PLAIN else chosen
-    return make_conninfo("", **{**NETWORK, **parts, **asked, **options, "client_encoding": ENCODING})
+    user_options = parts.pop("options", None) or os.environ.get("PGOPTIONS", "")
+    chosen = {"options": f"{_options(session)} {user_options} {settings} {_options(FIXED)}"}
+    session_options = {} if host_and_port(url) in _PLAIN else chosen
+    return make_conninfo("", **{**NETWORK, **parts, **session_options, **options, "client_encoding": ENCODING})
 
 
 def _options(settings: Mapping[str, int | str]) -> str:
@@ -168,11 +168,11 @@ def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
 
     The driver gives no SQLSTATE for it, only the server's text.
     """
-    said = " ".join(str(error).split())
-    message = f"cannot connect to {describe_url(url)}: {said}"
-    if any(words in said for words in _FULL):
+    server_text = " ".join(str(error).split())
+    message = f"cannot connect to {describe_url(url)}: {server_text}"
+    if any(words in server_text for words in _FULL):
         return TooManyConnections(message, hint=FULL_HINT)
-    hint = next((hint for words, hint in LOGIN_HINTS.items() if all(word in said for word in words)), None)
+    hint = next((hint for words, hint in LOGIN_HINTS.items() if all(word in server_text for word in words)), None)
     kind = SessionRefused if _ANSWERED.search(str(error)) else DatabaseUnavailable
     parts = _parts(url)
     advice = hint or "check the URL and that the server is running"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults.database import (
+from tasker.dataclasses import dataclass
+from tasker.settings.defaults import (
     ACQUIRE_TIMEOUT_SECONDS,
     CONNECT_WAIT_SECONDS,
     IDLE_TIMEOUT_SECONDS,

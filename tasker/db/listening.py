@@ -66,11 +66,11 @@ async def listen(
             for seconds in (proof_seconds, check_seconds):
                 # never interrupted: the driver would lose notifications that arrived together
                 async with aclosing(connection.notifies(timeout=seconds)) as notifications:
-                    async for each in notifications:
-                        if each.channel == proof:
+                    async for notification in notifications:
+                        if notification.channel == proof:
                             on_proof(perf_counter() - sent)
                             answered = True
-                        yield None if each.channel == proof else (each.channel, each.payload)
+                        yield None if notification.channel == proof else (notification.channel, notification.payload)
                 if not answered:
                     raise _silent(url, proof_seconds, proven)
                 proven = True
@@ -92,9 +92,9 @@ async def _is_lent(url: str, connection: psycopg.AsyncConnection[Any]) -> bool:
     second = await open_connection(url, application_name="tasker listen")
     try:
         for _ in range(TRIES):
-            ours = await _session(connection)
+            first_session = await _session(connection)
             async with second.transaction():
-                if await _session(second) == ours or await _session(connection) != ours:
+                if await _session(second) == first_session or await _session(connection) != first_session:
                     return True
         return False
     finally:

@@ -15,11 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.db.connection import LOCKED, is_lost
 from tasker.db.database import connect, conninfo, lost
 from tasker.db.limits import MIGRATION
-from tasker.db.schema import APPLIED, HERE, RecordedScript, Schema, SchemaDifference, Script, read_schema
+from tasker.db.sql_files import APPLIED, HERE, RecordedScript, Schema, SchemaDifference, Script, read_schema
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.version import __version__
 
@@ -138,9 +138,9 @@ def _told_as_outage(url: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        for each in (error, getattr(error, "orig", None), error.__cause__):
-            if isinstance(each, Exception) and is_lost(each):
-                raise DatabaseUnavailable(lost(url, each)) from error
+        for candidate in (error, getattr(error, "orig", None), error.__cause__):
+            if isinstance(candidate, Exception) and is_lost(candidate):
+                raise DatabaseUnavailable(lost(url, candidate)) from error
         raise
 
 
@@ -152,8 +152,8 @@ def _applied(connection: Connection) -> dict[str, RecordedScript]:
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return {}
     except psycopg.errors.InsufficientPrivilege as error:
-        said = f"the record of the schema cannot be read: {error.diag.message_primary}"
-        raise DatabaseError(said, hint=_hint(connection, error)) from error
+        message = f"the record of the schema cannot be read: {error.diag.message_primary}"
+        raise DatabaseError(message, hint=_hint(connection, error)) from error
 
 
 def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) -> SchemaDifference:
@@ -166,8 +166,8 @@ def _upgrade(url: str, schema: Schema, root: Path, lock_timeout_seconds: float) 
         if difference.pending:
             _migrate(bound, connection, root)
         _replace(connection, difference.outdated, lock_timeout_seconds)
-        ours = (*difference.pending, *difference.outdated, *difference.unchanged)
-        records = [(script.name, script.sha256, schema.release) for script in ours]
+        scripts = (*difference.pending, *difference.outdated, *difference.unchanged)
+        records = [(script.name, script.sha256, schema.release) for script in scripts]
         connection.cursor().executemany(RECORD, records)
     return difference
 
@@ -271,8 +271,8 @@ def _run(connection: Connection, script: Script) -> None:
     except psycopg.Error as error:
         position = int(error.diag.statement_position or 1)
         line = script.sql.count("\n", 0, position - 1) + 1
-        said = error.diag.message_primary or str(error)
-        raise DatabaseError(f"{script.name}, line {line}: {said}", hint=_hint(connection, error)) from error
+        message = error.diag.message_primary or str(error)
+        raise DatabaseError(f"{script.name}, line {line}: {message}", hint=_hint(connection, error)) from error
 
 
 def _hint(connection: Connection, error: psycopg.Error) -> str | None:

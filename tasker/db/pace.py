@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.clock import BackoffPolicy
 from tasker.db.database import describe_url, host_and_port
 from tasker.errors import DatabaseUnavailable, TooManyConnections
 from tasker.resilience.outage import Outage
@@ -120,5 +120,5 @@ class ReconnectPause:
         seconds = BACKOFF.pause(self._failures, random.random())
         self._failures += 1
         self._not_before = self._clock() + seconds
-        said = error.message.replace("\n", " ")
-        _log.debug("connection=%r attempt=%s next_in_s=%.1f: %s", self._name, self._failures, seconds, said)
+        reason = error.message.replace("\n", " ")
+        _log.debug("connection=%r attempt=%s next_in_s=%.1f: %s", self._name, self._failures, seconds, reason)

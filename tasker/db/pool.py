@@ -1,22 +1,54 @@
-"""Connection pool: connections are opened when needed, up to a limit, and closed when idle."""
+"""Connections on demand, bounded; slow waits logged; one loop."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from tasker.contracts.metrics import Histogram, summed
 from tasker.db.connection import Connection, Statements
 from tasker.db.limits import PoolSettings
-from tasker.db.own_loop import require_loop
 from tasker.db.pace import BACKOFF
 from tasker.db.session import Params, Rows
-from tasker.db.slow_waits import SlowWaits
 from tasker.errors import DatabaseError, PoolExhausted, SessionRefused, UsageError
+from tasker.logging.lines import LogThrottle
+from tasker.metrics import Histogram, summed
+
+
+def require_loop(own: asyncio.AbstractEventLoop) -> None:
+    """Raise `UsageError` if the running event loop is not `own`."""
+    if asyncio.get_running_loop() is not own:
+        raise UsageError(
+            "this call comes from another event loop than the one in which the app was started",
+            hint="await it there (asyncio.run_coroutine_threadsafe), or use tasker.SyncApp, which serves every thread",
+        )
+
+
+_log = logging.getLogger("tasker.database")
+
+
+class SlowWaits:
+    """Logger of the first slow wait at once, and of others with the first of the next period or at the end."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._seldom, self._longest = LogThrottle(monotonic), 0.0
+
+    def note(self, seconds: float, sizes: Callable[[], dict[str, int]]) -> None:
+        """Record a wait of `seconds`; `sizes` returns the sizes of the pool."""
+        self._longest = max(self._longest, seconds)
+        if self._seldom.hit():
+            self.tell(sizes)
+
+    def tell(self, sizes: Callable[[], dict[str, int]]) -> None:
+        """Log one line for the waits not logged yet."""
+        if count := self._seldom.flush():
+            _log.warning("pool_slow_acquire count=%d longest_ms=%.0f %s", count, self._longest * 1000, sizes())
+        self._longest = 0.0
+
 
 WAIT_BOUNDS_MS = (1, 5, 10, 25, 50, 100, 200, 500, 1000, 5000, 10_000)
 """Upper bounds of the wait-time buckets, in milliseconds."""

@@ -1,4 +1,7 @@
-"""Database roles for the kinds of processes, each with the least privileges."""
+"""Database roles; input index.
+
+It is created only on demand, because every submission pays for it.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import psycopg
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.db.database import connect
 from tasker.db.limits import MIGRATION
 from tasker.db.migrate import UPGRADE_LOCK
-from tasker.db.schema import HERE
+from tasker.db.sql_files import HERE, query
 from tasker.errors import DatabaseError, UsageError
 
 KINDS = ("worker", "orchestrator", "api", "exporter")
@@ -80,3 +83,35 @@ def _made(name: str) -> str:
         f"do $do$ begin if not exists (select from pg_roles where rolname = '{name}') then "
         f"create role {name} nologin; end if; end $do$;"
     )
+
+
+def create_input_index(url: str) -> bool:
+    """Create the index from all existing inputs without blocking running work; return False if it exists.
+
+    An interrupted creation can be repeated. Raises `DatabaseError` if the role does not own the schema.
+    """
+    return _change(url, present=True)
+
+
+def drop_input_index(url: str) -> bool:
+    """Remove the index; return False if there is none. Raises `DatabaseError` if the role does not own the schema."""
+    return _change(url, present=False)
+
+
+def _change(url: str, *, present: bool) -> bool:
+    with connect(url, session=MIGRATION, application_name="tasker input index") as connection:
+        try:
+            row = connection.execute(query("input_index", "state").encode()).fetchone()
+            if present == (row is not None and row[0]):
+                return False
+            # an interrupted creation leaves an index that queries cannot use but writes still pay for
+            if row is not None:
+                connection.execute(query("input_index", "drop").encode())
+            if present:
+                connection.execute(query("input_index", "create").encode())
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedTable) as error:
+            raise DatabaseError(
+                f"the index of inputs cannot be changed: {' '.join(str(error).split())}",
+                hint="connect as the owner of the schema, after `tasker db upgrade`",
+            ) from None
+    return present or row is not None

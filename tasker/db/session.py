@@ -54,8 +54,8 @@ class Session:
         """Run one statement and return its rows. Raises `psycopg.Error`; a cancellation also cancels the statement."""
         if self.ended is not None:
             raise self.ended
-        text, given = _numbered(statement, params)
-        values = self._values.dump_sequence(given, [PyFormat.AUTO] * len(given))
+        text, arguments = _numbered(statement, params)
+        values = self._values.dump_sequence(arguments, [PyFormat.AUTO] * len(arguments))
         types, formats = self._values.types or (), self._values.formats
         if name := await self._prepared(text, types):
             result = await self._ask(lambda: self._server.send_query_prepared(name, values, formats))
@@ -157,8 +157,8 @@ class Session:
 
     def _lost(self, error: psycopg.Error) -> None:
         """Handle a lost connection; the server may already have sent the reason."""
-        said = self._result is not None and self._result.status == ExecStatus.FATAL_ERROR
-        self._settle(None if said else error)
+        reported = self._result is not None and self._result.status == ExecStatus.FATAL_ERROR
+        self._settle(None if reported else error)
         self.close()
 
     def _settle(self, error: psycopg.Error | None = None) -> None:

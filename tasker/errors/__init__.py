@@ -34,13 +34,13 @@ from tasker.errors.engine import (
     TooManyConnections,
     UsageError,
 )
-from tasker.errors.error_classifier import ErrorClassifier, get_classifier, is_permanent, is_retryable
 from tasker.errors.handler import (
     AuthenticationError,
     AuthorizationError,
     BusinessLogicError,
     ConfigurationError,
     ConversionError,
+    ErrorClassifier,
     FFIError,
     NetworkError,
     NotFoundError,
@@ -52,6 +52,21 @@ from tasker.errors.handler import (
     StepExecutionError,
     TimeoutError,
     ValidationError,
+    get_classifier,
+    is_permanent,
+    is_retryable,
+)
+from tasker.errors.process import (
+    NotAuthenticated,
+    NotPermitted,
+    NotTasker,
+    RequestTimeout,
+    ServerError,
+    ServerUnreachable,
+    TooManyRequests,
+    WorkerAlreadyRunningError,
+    WorkerBootstrapError,
+    WorkerNotInitializedError,
 )
 from tasker.errors.resolution import (
     DeclarationMismatch,
@@ -63,16 +78,6 @@ from tasker.errors.resolution import (
     ResolutionError,
     ResolverNotFoundError,
 )
-from tasker.errors.server import (
-    NotAuthenticated,
-    NotPermitted,
-    NotTasker,
-    RequestTimeout,
-    ServerError,
-    ServerUnreachable,
-    TooManyRequests,
-)
-from tasker.errors.worker import WorkerAlreadyRunningError, WorkerBootstrapError, WorkerNotInitializedError
 
 __all__ = [
     "AuthenticationError",

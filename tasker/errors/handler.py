@@ -1,7 +1,9 @@
-"""Errors that a handler raises to report a failed attempt. Only `retryable` decides what happens next."""
+"""Exceptions that handlers raise, and their classification as retryable or permanent."""
 
 from __future__ import annotations
 
+import builtins
+import sys
 from typing import Any
 
 from tasker.errors.base import TaskerError
@@ -112,3 +114,109 @@ class ConversionError(TaskerError):
 
     retryable: bool = False
     error_type = "conversion_error"
+
+
+MALFORMED = "validation_error"
+"""The `error_type` of a request that could not be sent at all; every attempt would fail the same way."""
+
+
+class ErrorClassifier:
+    """Classifier of exceptions as retryable or permanent.
+
+    A Tasker error says itself whether it is retryable, known classes are listed, the rest follows the default.
+
+    Subclass it and extend the two tuples to classify the exceptions of your libraries. The entry-point group
+    `tasker.error_classifiers` of an installed package names the subclass used for handlers:
+
+        [project.entry-points."tasker.error_classifiers"]
+        shop = "shop.errors:ShopErrors"
+    """
+
+    PERMANENT_ERROR_CLASSES: tuple[type[Exception], ...] = (
+        PermanentError,
+        ValidationError,
+        NotFoundError,
+        AuthenticationError,
+        AuthorizationError,
+        ConfigurationError,
+        BusinessLogicError,
+    )
+    RETRYABLE_ERROR_CLASSES: tuple[type[Exception], ...] = (
+        RetryableError,
+        TimeoutError,
+        NetworkError,
+        RateLimitError,
+        ServiceUnavailableError,
+        ResourceContentionError,
+        builtins.TimeoutError,
+        builtins.ConnectionError,
+    )
+    """Retryable classes; `httpx.TransportError` is retryable as well."""
+
+    def __init__(self, *, default_retryable: bool = True) -> None:
+        self.default_retryable = default_retryable
+
+    def retryable(self, exception: BaseException) -> bool:
+        """Return True if another attempt may succeed."""
+        if isinstance(exception, TaskerError):
+            return exception.retryable
+        if isinstance(exception, self.PERMANENT_ERROR_CLASSES) or http_problem(exception) == MALFORMED:
+            return False
+        known = isinstance(exception, self.RETRYABLE_ERROR_CLASSES) or http_problem(exception) is not None
+        return self.default_retryable or known
+
+    def permanent(self, exception: BaseException) -> bool:
+        """Return True if no other attempt can succeed."""
+        return not self.retryable(exception)
+
+    def error_type(self, exception: BaseException) -> str:
+        """Return the `error_type` of the failure that the exception becomes."""
+        if isinstance(exception, TaskerError):
+            return exception.error_type
+        if isinstance(exception, builtins.TimeoutError):
+            return "timeout"
+        network = "network_error" if isinstance(exception, builtins.ConnectionError) else None
+        return network or http_problem(exception) or "handler_error"
+
+    def classify(self, exception: BaseException) -> dict[str, bool | str]:
+        """Return the complete classification: `retryable`, `permanent`, `error_type`, `error_class`."""
+        retryable = self.retryable(exception)
+        return {
+            "retryable": retryable,
+            "permanent": not retryable,
+            "error_type": self.error_type(exception),
+            "error_class": type(exception).__name__,
+        }
+
+
+def http_problem(exception: BaseException) -> str | None:
+    """Return the `error_type` of an httpx exception, or None for any other exception, for which httpx is not loaded.
+
+    Covers timeouts, connections that failed or broke, and invalid URLs.
+    """
+    if not any(cls.__module__.partition(".")[0] == "httpx" for cls in type(exception).__mro__):
+        return None
+    httpx: Any = sys.modules["httpx"]
+    if isinstance(exception, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
+        return MALFORMED
+    if isinstance(exception, httpx.TimeoutException):
+        return "timeout"
+    return "network_error" if isinstance(exception, httpx.TransportError) else None
+
+
+_default = ErrorClassifier()
+
+
+def get_classifier() -> ErrorClassifier:
+    """Return the classifier with the default rules."""
+    return _default
+
+
+def is_retryable(exception: BaseException) -> bool:
+    """Return True if another attempt may succeed, by the default rules."""
+    return _default.retryable(exception)
+
+
+def is_permanent(exception: BaseException) -> bool:
+    """Return True if no other attempt can succeed, by the default rules."""
+    return _default.permanent(exception)

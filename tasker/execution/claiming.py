@@ -12,15 +12,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from tasker.contracts.backoff import BackoffPolicy
-from tasker.contracts.clock import Random
+from tasker.clock import BackoffPolicy, Random
+from tasker.engine.answers import BacklogAnswer, ClaimAnswer
+from tasker.engine.calls import Engine
+from tasker.engine.polling import QueuePoller
+from tasker.engine.process_registry import ProcessRegistry
 from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.resilience.outage import Failing
-from tasker.services.engine.answers import BacklogAnswer, ClaimAnswer
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.polling import QueuePoller
-from tasker.services.engine.process_registry import ProcessRegistry
 
 FAILED = BackoffPolicy(0.2, 0.2, spread=0.5)
 """Pause after a failed poll, in seconds."""

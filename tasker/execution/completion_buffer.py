@@ -10,11 +10,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tasker.contracts.execution import Success
-from tasker.execution.claims_in_hand import ReleasedClaim
+from tasker.engine.exchange import Result
+from tasker.execution.in_flight import ReleasedClaim
 from tasker.execution.slots import Slots
-from tasker.lifecycle.pressure import BufferLevel, BufferLimits
-from tasker.services.engine.exchange import Result
+from tasker.handlers.claims import Success
+from tasker.resilience.pressure import BufferLevel, BufferLimits
 
 BATCH_BYTES = 16_000_000
 """Approximate size limit of one write: PostgreSQL reads hundreds of megabytes completely before it refuses them."""

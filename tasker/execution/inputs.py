@@ -17,13 +17,11 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.own_copy import CopyOnRead
-from tasker.contracts.plan import Plan, StepPlan
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.changes import ExpansionRecord
-from tasker.services.engine.claims import Inputs, TaskInputs
-from tasker.services.engine.exchange import Result
+from tasker.engine.changes import ExpansionRecord
+from tasker.engine.exchange import Inputs, Result, TaskInputs
+from tasker.handlers.copies import CopyOnRead
+from tasker.json_values import JsonText, as_stored
+from tasker.template.plan import Plan, StepPlan
 
 CACHED_TASKS = 4096
 OFTEN = 50
@@ -111,8 +109,8 @@ class InputCache:
         if step.name not in plan.below_dynamic:
             return _copied(results, [name for name in ancestors if name in results])
         names = {plan.by_name[name].ordinal: name for name in ancestors}
-        found = [(names[ordinal], len(name), name) for name, (ordinal, _) in results.items() if ordinal in names]
-        return _copied(results, [name for *_, name in sorted(found)])
+        sort_keys = [(names[ordinal], len(name), name) for name, (ordinal, _) in results.items() if ordinal in names]
+        return _copied(results, [name for *_, name in sorted(sort_keys)])
 
 
 def _copied(results: dict[str, tuple[int, Any]], names: list[str]) -> CopyOnRead:

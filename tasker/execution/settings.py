@@ -5,30 +5,28 @@ from __future__ import annotations
 import logging
 from dataclasses import field
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import (
+from tasker.dataclasses import dataclass
+from tasker.engine.calls import DEFAULT_RULES, FleetRules
+from tasker.handlers.claims import LIMITS, SubscriberLimits
+from tasker.json_values import VALUE_LIMIT_BYTES
+from tasker.messaging.listening_modes import WORKER_EVENTS, EventSettings
+from tasker.resilience.pressure import BufferLimits
+from tasker.settings.defaults import (
     ENQUEUE_WINDOW,
-    KEPT_LOG_LINES,
-    LEASE_MS,
-    STARVATION_MS,
-    STEP_GRACE_MS,
-    STEP_TIMEOUT_MS,
-    VALUE_LIMIT_BYTES,
-)
-from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
-from tasker.contracts.defaults.workers import (
     EVENT_BUFFER,
     EVENT_DRAIN_MS,
+    KEPT_LOG_LINES,
+    LEASE_MS,
     LOOP_LAG_MS,
     PUBLISHER_TIMEOUT_MS,
     RESULT_PATH,
     SEEN_EVENTS,
+    SINGLE_PROCESS_CONCURRENCY,
+    STARVATION_MS,
+    STEP_GRACE_MS,
+    STEP_TIMEOUT_MS,
     THREADS,
 )
-from tasker.contracts.events.subscribing import LIMITS, SubscriberLimits
-from tasker.lifecycle.deployment import WORKER_EVENTS, EventSettings
-from tasker.lifecycle.pressure import BufferLimits
-from tasker.services.engine.rules import DEFAULT_RULES, FleetRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.hook_arguments import ClaimsThrottled
+from tasker.dataclasses import dataclass
+from tasker.plugins.hook_arguments import ClaimsThrottled
 
 MOST_KEPT = 16
 """Largest number of slots that a claim leaves free."""

@@ -14,33 +14,37 @@ from contextvars import copy_context
 from functools import partial
 from typing import TypeVar
 
-from tasker.contracts.execution import Claim
-from tasker.contracts.own_copy import CopyOnRead
-from tasker.contracts.plan import Plan, StepPlan
-from tasker.contracts.tracing import TraceOf
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Inputs, Result, TaskInputs, TooLarge
+from tasker.engine.plans import PlanStore
+from tasker.engine.task_log import read_task_ids
 from tasker.errors import PlanUnreadable
+from tasker.execution.attempt.attempt import (
+    Attempt,
+    AttemptEnd,
+    AttemptTask,
+    ClaimDeferred,
+    ClaimReleased,
+    NoCapacity,
+    UnreportedEnd,
+)
 from tasker.execution.attempt.call import context_of
+from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.task import AttemptTask
-from tasker.execution.attempt.told import AttemptListener
-from tasker.execution.attempt.values import Attempt, AttemptEnd, ClaimDeferred, ClaimReleased, NoCapacity, UnreportedEnd
-from tasker.execution.claims_in_hand import InFlightClaim, InFlightClaims, ReleasedClaim
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.failures import failed_here, log_failure
-from tasker.execution.fenced_writes import FencedWrites
+from tasker.execution.event_making import EventFactory
+from tasker.execution.fast.local_tasks import LocalTaskTracker
+from tasker.execution.in_flight import FencedWrites, InFlightClaim, InFlightClaims, ReleasedClaim
+from tasker.execution.input_reads import InputReader, failed_of
 from tasker.execution.inputs import InputCache
-from tasker.execution.publishing.making import EventFactory
-from tasker.execution.reading import InputReader, failed_of
-from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
-from tasker.execution.whole_runs import LocalTaskTracker
-from tasker.log_lines import ids_of, log_line
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs, TooLarge
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
-from tasker.services.engine.plans import PlanStore
-from tasker.services.task_lines import read_task_ids
+from tasker.handlers.claims import Claim
+from tasker.handlers.copies import CopyOnRead
+from tasker.logging.lines import ids_of, log_line
+from tasker.logging.trace_context import TraceOf
+from tasker.template.plan import Plan, StepPlan
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
@@ -149,14 +153,14 @@ class Worker:
         When this raises, no worker runs the remaining claims: their slots are free, and reconciliation finds and
         releases them.
         """
-        rows, started, kept = answer.claims, 0, self.inputs.kept_since
+        rows, started, generation = answer.claims, 0, self.inputs.kept_since
         try:
             plans = await self._readable(rows)
             readable = [row for row in rows if row.template in plans]
             for first in range(0, len(readable), self.start_batch_size):
                 if first:
                     await asyncio.sleep(0)
-                inputs = answer.inputs if self.inputs.kept_since == kept else None
+                inputs = answer.inputs if self.inputs.kept_since == generation else None
                 part = readable[first : first + self.start_batch_size]
                 for row in await self._prepared(part, inputs, answer.too_large, plans):
                     self._start(row, plans[row.template])
@@ -205,21 +209,26 @@ class Worker:
         Inputs come from the answer or, for tasks that the claim named as known, from the cache; missing ones are read.
         A step whose inputs are too large to be returned fails, unless they are cached.
         """
-        rows, told = [row for row in rows if not self.claims.has(row.step, row.token)], inputs or {}
-        self.inputs.learn({row.task: told[row.task] for row in rows if row.task in told})
-        untold = [row for row in rows if row.task not in told and not self._inputs_known(row, plans[row.template])]
+        rows, received_inputs = [row for row in rows if not self.claims.has(row.step, row.token)], inputs or {}
+        self.inputs.learn({row.task: received_inputs[row.task] for row in rows if row.task in received_inputs})
+        untold = [
+            row for row in rows if row.task not in received_inputs and not self._inputs_known(row, plans[row.template])
+        ]
         too_large = {row.step: too_large[row.step] for row in untold if row.step in too_large}
-        wanted = [row.step for row in untold if row.step not in too_large]
-        own = [row.step for row in rows if row.later]
-        while wanted or own:
-            kept = self.inputs.kept_since
-            read = await self._reader.read(wanted, own)
+        missing = [row.step for row in untold if row.step not in too_large]
+        later_steps = [row.step for row in rows if row.later]
+        while missing or later_steps:
+            generation = self.inputs.kept_since
+            read = await self._reader.read(missing, later_steps)
             for shared in read.shared:
                 self.inputs.learn(shared)
             too_large |= read.too_large
-            rows, own = [row._replace(**read.own[row.step]) if row.step in read.own else row for row in rows], []
-            fresh = self.inputs.kept_since == kept
-            wanted = [] if fresh else [row.step for row in rows if row.step not in too_large]
+            rows, later_steps = (
+                [row._replace(**read.own[row.step]) if row.step in read.own else row for row in rows],
+                [],
+            )
+            fresh = self.inputs.kept_since == generation
+            missing = [] if fresh else [row.step for row in rows if row.step not in too_large]
         for row in rows:
             if row.step in too_large:
                 self._fail_unread(row, plans[row.template], too_large[row.step])
@@ -239,8 +248,8 @@ class Worker:
         step, task = plan.steps[row.ordinal], self.inputs.require(row.task)
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
-        limit, said = self.settings.result_limit_bytes, self.reports.of(claim)
-        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, said)
+        limit, reporter = self.settings.result_limit_bytes, self.reports.of(claim)
+        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
@@ -278,13 +287,13 @@ class Worker:
             raise
 
     async def _run_attempt(self, attempt: Attempt) -> AttemptEnd:
-        told = None if self._teller is None else self._teller.started(attempt)
+        start_event = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
         except Exception as error:  # a defect must not lose a claimed step
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
-        if self._teller is not None and told is not None:
-            self._teller.ended(told, end)
+        if self._teller is not None and start_event is not None:
+            self._teller.ended(start_event, end)
         if isinstance(end, Result) and (attempt.step.publishes_events or end.outcome.events):
             end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
         return end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 
 INPUT, STEPS = "input", "steps"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

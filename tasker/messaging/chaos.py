@@ -17,10 +17,10 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import Backend
+from tasker.dataclasses import dataclass
 from tasker.errors import MessagingError, UsageError
-from tasker.messaging.forwarding import ForwardingBackend
+from tasker.messaging.guarded import ForwardingBackend
+from tasker.messaging.port import Backend
 
 VARIABLE = "TASKER_CHAOS"
 SHARES = ("drop", "dup", "delay")

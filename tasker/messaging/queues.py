@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults.queues import STEP_RESULTS_QUEUE, TASK_FINALIZATIONS_QUEUE, TASK_REQUESTS_QUEUE
-from tasker.contracts.messaging import QUEUE_NAME_MAX, check_queue_name
+from tasker.dataclasses import dataclass
 from tasker.errors import InvalidQueueName
+from tasker.settings.addresses import QUEUE_NAME_MAX, check_queue_name
+from tasker.settings.defaults import STEP_RESULTS_QUEUE, TASK_FINALIZATIONS_QUEUE, TASK_REQUESTS_QUEUE
 
 CHANNEL_PREFIX = "pgmq_message_ready"
 CHANNEL_MAX_BYTES = 63

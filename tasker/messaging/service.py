@@ -9,17 +9,9 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from typing import Any
 
-from tasker.contracts.messaging import (
-    Backend,
-    Capabilities,
-    CountsTogether,
-    MessageAvailable,
-    QueuedMessage,
-    QueueStats,
-)
 from tasker.errors import MessagingError
-from tasker.messaging.hints import StepHint
-from tasker.messaging.pointers import POINTED_AT, pointers_to
+from tasker.messaging.messages import POINTED_AT, StepHint, pointers_to
+from tasker.messaging.port import Backend, Capabilities, CountsTogether, MessageAvailable, QueuedMessage, QueueStats
 from tasker.messaging.queues import QueueNames
 from tasker.resilience.outage import Outage
 

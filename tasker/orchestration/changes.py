@@ -6,17 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.execution import Claim, Failure
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.plan import StepPlan
+from tasker.engine.changes import StepChange
+from tasker.engine.exchange import Result
+from tasker.engine.retry import Fail, decide_failure, fingerprint
+from tasker.engine.sweep_answers import FoundStep, Orphan, ParkedRow
+from tasker.engine.task_graph import VersionedGraph
 from tasker.errors import NotStorable
-from tasker.lifecycle.fingerprint import fingerprint
-from tasker.lifecycle.retry import Fail, decide_failure
-from tasker.lifecycle.storable import encode
-from tasker.services.engine.changes import StepChange
-from tasker.services.engine.exchange import Result
-from tasker.services.engine.found import FoundStep, Orphan, ParkedRow
-from tasker.services.engine.graph import VersionedGraph
+from tasker.handlers.claims import Claim, Failure
+from tasker.json_values import JsonText, encode
+from tasker.template.plan import StepPlan
 
 DETAIL_LIMIT = 100_000
 """Characters stored of a failure that cannot be stored as it is."""
@@ -116,7 +114,7 @@ def _failed(change: StepChange, step: StepPlan, attempt: int, failure: Failure, 
 
 
 def _fingerprint(error: Mapping[str, Any]) -> str:
-    from tasker.errors.traceback_text import raised_in  # its package is not needed where nothing fails
+    from tasker.errors.tracebacks import raised_in  # its package is not needed where nothing fails
 
     return fingerprint(error, raised_in(error["metadata"]))
 

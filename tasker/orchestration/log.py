@@ -1,17 +1,18 @@
-"""Log lines about completed steps and ended tasks."""
+"""Log lines of completed steps, ended tasks, lost workers."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-from tasker.contracts.execution import Claim
-from tasker.contracts.tracing import TraceContext
-from tasker.log_lines import ids_of, log_line, of_trace
-from tasker.services.engine.exchange import AdvanceResult, Result
-from tasker.services.engine.found import ParkedRow
-from tasker.services.task_lines import log_task_end
+from tasker.engine.exchange import AdvanceResult, Result
+from tasker.engine.sweep_answers import Orphan, ParkedRow, SilentWorker, WorkerLabel
+from tasker.engine.task_log import log_task_end
+from tasker.handlers.claims import Claim
+from tasker.logging.lines import ids_of, log_line, of_trace
+from tasker.logging.trace_context import TraceContext
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -29,7 +30,7 @@ def log_completed_steps(results: Iterable[Result], is_good: Callable[[Result], b
 def log_finished_tasks(claims: Iterable[Claim], answer: AdvanceResult) -> None:
     """Log a line for each task that the results of these claims ended."""
     if answer.finished and _log.isEnabledFor(logging.INFO):
-        places = {each.task_uuid: (each.correlation_id, each.namespace, each.trace) for each in claims}
+        places = {claim.task_uuid: (claim.correlation_id, claim.namespace, claim.trace) for claim in claims}
         _tell_finished(places, answer.finished)
 
 
@@ -57,3 +58,43 @@ def _tell_finished(tasks: Mapping[str, tuple[str, str, TraceContext | None]], fi
     for task, place in tasks.items():
         if task in finished:
             log_task_end(task, finished[task], *place)
+
+
+class LostWorkerLog:
+    """Log of workers without a heartbeat for two thirds of their lease, which are about to be lost; one line each."""
+
+    def __init__(self) -> None:
+        self._told: set[str | None] = set()
+
+    def tell(self, silent: Sequence[SilentWorker]) -> None:
+        """Log the silent workers. A worker that renewed its lease since may be logged again."""
+        for worker in silent:
+            if worker.label.worker not in self._told:
+                _log.warning(
+                    "worker_silent %s since=%s lease_left=%.1f s",
+                    *(_who(worker.label), worker.since, worker.lease_left_ms / 1000),
+                )
+        self._told = {each.label.worker for each in silent}
+
+
+def log_lost_workers(taken: Sequence[Orphan]) -> None:
+    """Log each worker that lost steps, with their number and the reason."""
+    for _, group in groupby(sorted(taken, key=_worker), key=_worker):
+        steps = list(group)
+        _log.warning("worker_lost %s steps=%s reason=%s", _who(steps[0].label), len(steps), _why(steps))
+
+
+def _worker(orphan: Orphan) -> str:
+    return str(orphan.label.worker)
+
+
+def _who(label: WorkerLabel) -> str:
+    known = [f"{key}={value}" for key, value in label._asdict().items() if key == "worker" or value is not None]
+    return " ".join(known)
+
+
+def _why(steps: Sequence[Orphan]) -> str:
+    silent = next((step.silent_ms for step in steps if step.silent_ms is not None), None)
+    if silent is not None:
+        return f"'silent for {silent / 1000:.1f} s, its lease is over'"
+    return "'overdue steps'" if any(step.overdue for step in steps) else "'not in the registry'"

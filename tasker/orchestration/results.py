@@ -1,4 +1,4 @@
-"""The processor of results: writes outcomes as new states in as few transactions as possible.
+"""Results to new states; bisect on refusal; expansion of graphs.
 
 Called by the worker's process itself (result path `inline`) or by an orchestrator with parked results (`queued`).
 """
@@ -6,22 +6,81 @@ Called by the worker's process itself (result path `inline`) or by an orchestrat
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.clock import Random
-from tasker.contracts.execution import Failure, Verdict
+from tasker.clock import Random
 from tasker.db.connection import DataRefused
-from tasker.errors import LockTimeout
-from tasker.log_lines import ids_of, log_line
-from tasker.orchestration.changes import change_of
-from tasker.orchestration.expansion import expands, plan_expansion
+from tasker.engine.bisect import halved
+from tasker.engine.calls import Engine
+from tasker.engine.changes import StepChange
+from tasker.engine.exchange import AdvanceResult, CompletingWorker, Result
+from tasker.engine.expansion.outcomes import OutcomeError
+from tasker.engine.task_graph import first_graph, plan_growth
+from tasker.errors import DatabaseError, LockTimeout, TaskNotFound
+from tasker.handlers.claims import Failure, Verdict
+from tasker.json_values import as_stored
+from tasker.logging.lines import ids_of, log_line
+from tasker.orchestration.changes import change_of, with_growth
 from tasker.orchestration.log import log_completed_steps, log_finished_tasks
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.changes import StepChange
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
-from tasker.services.engine.halving import halved
+
+UNUSABLE = "result_unusable"
+_decision_log = logging.getLogger("tasker.decisions")
+
+
+def expands(result: Result) -> bool:
+    """Return True when storing this result creates steps (or must decide that it creates none)."""
+    return result.plan.steps[result.claim.ordinal].type.expands and result.success is not None
+
+
+async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) -> StepChange:
+    """Return the change for a decision's or batchable step's result, with the steps it creates.
+
+    The task's graph is read if the plan does not determine it, or with `read`, after the planned graph has proved
+    wrong. A malformed outcome fails the step permanently with an explanation; nothing is created. Other exceptions fail
+    the step, too: they would recur each time and delay the results of others.
+    """
+    claim = result.claim
+    value = result.success and as_stored(result.success.encoded)
+    decided = value if isinstance(value, Mapping) else {}
+    try:
+        known = None if read else first_graph(result.plan, claim.name)
+        growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided, known)
+    except OutcomeError as error:
+        return change_of(replace(result, outcome=_refused(error)), 0.0)
+    except TaskNotFound:  # the database has lost the task, and refuses the result
+        return change_of(result, 0.0)
+    except DatabaseError:
+        raise
+    except Exception as error:
+        failure = Failure(message=unplannable(error), error_type=UNUSABLE, retryable=False)
+        log_line(
+            _decision_log, logging.ERROR, "expansion_unusable", ids_of(claim) | {"error": failure.message}, raised=True
+        )
+        return change_of(replace(result, outcome=failure), 0.0)
+    if engine.rules.log_expansions:
+        created = ",".join(row["name"] for row in growth.steps) or "nothing"
+        log_line(_decision_log, logging.INFO, "expansion", ids_of(claim) | {"creates": created})
+    return with_growth(change_of(_with_warnings(result, growth.warnings), 0.0), growth)
+
+
+def unplannable(error: Exception) -> str:
+    """Return the failure message of a step whose outcome raised an unexpected error in the planner."""
+    return f"what the step decided cannot be planned: {error!r}"
+
+
+def _refused(error: OutcomeError) -> Failure:
+    hint = {"hint": error.hint} if error.hint else {}
+    return Failure(message=str(error), error_type="invalid_outcome", retryable=False, metadata=hint)
+
+
+def _with_warnings(result: Result, warnings: tuple[str, ...]) -> Result:
+    if not warnings or result.success is None:
+        return result
+    noted = {**result.success.metadata, "expansion_warnings": list(warnings)}
+    return replace(result, outcome=replace(result.success, metadata=noted))
+
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -130,7 +189,7 @@ class BatchWrite:
             self._take(answer, [result])
 
     def _free_slots(self) -> int:
-        return self._caller.slots - sum(len(each.claims) for each in self.written)
+        return self._caller.slots - sum(len(answer.claims) for answer in self.written)
 
     async def refuse(self, result: Result, error: DataRefused) -> None:
         """Fail the step of a result that the database refuses (rule 5)."""

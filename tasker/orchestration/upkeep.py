@@ -1,4 +1,4 @@
-"""Periodic upkeep of every process: due retries, sweeps, and waking of sleeping workers (rule 14).
+"""The periodic loop of every process; who runs steps here.
 
 A round goes through the breaker `task_readiness`: while it is open the round is skipped, and everything else continues.
 """
@@ -9,23 +9,57 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from tasker.contracts.backoff import BackoffPolicy, between, jittered
-from tasker.contracts.clock import Clock, Random
-from tasker.contracts.hook_arguments import SweepRepaired
+from tasker.clock import BackoffPolicy, Clock, Random, between, jittered
+from tasker.engine.answers import DueAnswer
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import CompletingWorker, OnAdvanced
 from tasker.errors import DatabaseError, DatabaseUnavailable, MessagingError
 from tasker.orchestration.changes import simple_change
-from tasker.orchestration.dead_letters.staleness import StalenessSearch
-from tasker.orchestration.executor import StepExecutor
-from tasker.orchestration.schedule import PendingWork
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import ExclusiveTurns
-from tasker.resilience.guard import GuardedCircuit
+from tasker.orchestration.dead_letters import StalenessSearch
+from tasker.orchestration.pending_work import ExclusiveTurns, PendingWork
+from tasker.orchestration.sweep import Sweeper
+from tasker.plugins.hook_arguments import SweepRepaired
+from tasker.resilience.breaker import GuardedCircuit
 from tasker.resilience.outage import Failing
-from tasker.services.engine.answers import DueAnswer
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import OnAdvanced
+
+
+class StepExecutor(Protocol):
+    """Executor of the steps of a process."""
+
+    def caller(self, slots: int = 0) -> CompletingWorker:
+        """Return the process as an argument of the engine's calls."""
+        ...
+
+    def claim_tokens(self) -> list[tuple[str, int]]:
+        """Return the (step, token) pairs in flight."""
+        ...
+
+    async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
+        """Call `ask(free slots)` and start the claims of its answer."""
+        ...
+
+
+class NoStepExecutor:
+    """Executor of a process that runs no steps: it has no slots and no claims."""
+
+    def __init__(self, caller: CompletingWorker) -> None:
+        self._caller = caller
+
+    def caller(self, slots: int = 0) -> CompletingWorker:
+        """Return this process, without a slot."""
+        return self._caller
+
+    def claim_tokens(self) -> list[tuple[str, int]]:
+        """Return an empty list."""
+        return []
+
+    async def offer(self, ask: Callable[[int], Awaitable[DueAnswer]]) -> DueAnswer:
+        """Call `ask` with zero slots."""
+        return await ask(0)
+
 
 DUE_SLICE = 100
 """Number of due steps that one call promotes."""
@@ -243,9 +277,9 @@ class Upkeep:
         last: str | None = None
         while True:
             held = {"worker": caller.worker, "held": self._executor.claim_tokens()}
-            found = await self._engine.read("reconcile", {**held, "after": last, "steps": RECONCILED_STEPS})
-            unknown |= {(row["s"], row["k"]): row["t"] for row in found["items"]}
-            if (last := found.get("last")) is None:
+            answer = await self._engine.read("reconcile", {**held, "after": last, "steps": RECONCILED_STEPS})
+            unknown |= {(row["s"], row["k"]): row["t"] for row in answer["items"]}
+            if (last := answer.get("last")) is None:
                 break
         twice = [
             simple_change("release", step, unknown[step, token], token) for step, token in self._unknown & {*unknown}

@@ -1,1 +1,1 @@
-"""Plugins: discovered by entry points, selected by the configuration, notified in threads of their own."""
+"""The hooks, their arguments, and how installed plugins are loaded, isolated and notified."""

@@ -1,4 +1,4 @@
-"""Installed plugins, and the hooks of each once it is imported.
+"""Selection and settings of a process's plugins.
 
 This module neither logs nor waits: a plugin that cannot be used carries the reason for its caller.
 """
@@ -12,7 +12,7 @@ from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.installed import offered
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pluggy
 
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
 
 PLUGINS_GROUP = "tasker.plugins"
 """Entry-point group of plugins that are active as soon as they are installed."""
@@ -71,10 +71,10 @@ def installed() -> tuple[Installed, ...]:
 @cache
 def _installed(path: tuple[str, ...]) -> tuple[Installed, ...]:
     groups = ((PLUGINS_GROUP, False), (OPTIONAL_GROUP, True))
-    found = [
+    plugins = [
         Installed(point.name, point.value, optional, point) for group, optional in groups for point in offered(group)
     ]
-    return tuple(sorted(found, key=lambda each: (each.name, each.place)))
+    return tuple(sorted(plugins, key=lambda plugin: (plugin.name, plugin.place)))
 
 
 def exclude_plugins(names: Iterable[str]) -> None:
@@ -88,7 +88,7 @@ def exclude_plugins(names: Iterable[str]) -> None:
 
 def is_not_excluded() -> tuple[Installed, ...]:
     """Return the plugins that may be imported."""
-    return tuple(each for each in installed() if each.name not in _left_out)
+    return tuple(plugin for plugin in installed() if plugin.name not in _left_out)
 
 
 def load(plugin: Installed) -> Loaded:
@@ -98,8 +98,8 @@ def load(plugin: Installed) -> Loaded:
 
 @cache
 def _load(plugin: Installed, path: tuple[str, ...]) -> Loaded:
-    if sum(each.name == plugin.name for each in installed()) > 1:
-        places = ", ".join(each.place for each in installed() if each.name == plugin.name)
+    if sum(other.name == plugin.name for other in installed()) > 1:
+        places = ", ".join(other.place for other in installed() if other.name == plugin.name)
         return Loaded(plugin, refusal=f"several plugins have this name: {places}")
     try:
         return Loaded(plugin, _hooks(plugin))
@@ -118,12 +118,12 @@ def _hooks(plugin: Installed) -> dict[str, Hook]:
     """Return the plugin's hooks. Raises for an unknown hook or argument, and for a hook that is not callable."""
     import pluggy
 
-    from tasker.hookspecs import PROJECT, Hooks
+    from tasker.plugins.hooks import PROJECT, Hooks
 
-    found = plugin.point.load()
+    plugin_object = plugin.point.load()
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
-    manager.register(found() if isinstance(found, type) else found, plugin.name)
+    manager.register(plugin_object() if isinstance(plugin_object, type) else plugin_object, plugin.name)
     manager.check_pending()
     return dict(_functions(manager))
 
@@ -131,15 +131,15 @@ def _hooks(plugin: Installed) -> dict[str, Hook]:
 def _functions(manager: pluggy.PluginManager) -> Iterator[tuple[str, Hook]]:
     for (plugin,) in [manager.get_plugins()]:
         for caller in manager.get_hookcallers(plugin) or []:
-            yield from ((caller.name, _plain(each)) for each in caller.get_hookimpls())
+            yield from ((caller.name, _plain(implementation)) for implementation in caller.get_hookimpls())
 
 
 def _plain(implementation: pluggy.HookImpl) -> Hook:
     """Wrap the function to accept all arguments of its hook, of which it may omit some."""
-    function, wanted = implementation.function, len(implementation.argnames)
+    function, argument_count = implementation.function, len(implementation.argnames)
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise TypeError(f"{function.__name__} is no plain function: hooks are neither coroutines nor generators")
-    return lambda *values: function(*values[:wanted])
+    return lambda *values: function(*values[:argument_count])
 
 
 @cache
@@ -152,13 +152,11 @@ def settings_table(loaded: Loaded) -> type[Table] | None:
     declare, name = loaded.hooks.get("tasker_settings"), loaded.plugin.name
     if declare is None:
         return None
-    from tasker.contracts.settings import Table
+    from tasker.settings.table import Table
 
     kind = declare()
     if not (isinstance(kind, type) and issubclass(kind, Table)):
-        raise TypeError(
-            f"tasker_settings() gives {kind!r}, and must return a subclass of tasker.contracts.settings.Table"
-        )
+        raise TypeError(f"tasker_settings() gives {kind!r}, and must return a subclass of tasker.settings.table.Table")
     if not name.replace("-", "_").isidentifier() or name.startswith("_") or name in RESERVED_NAMES:
         raise ValueError("a plugin with settings is called by a-z 0-9 _ -, and neither `enabled` nor `disabled`")
     return kind
@@ -173,3 +171,19 @@ def table_or_none(loaded: Loaded) -> type[Table] | None:
         return settings_table(loaded)
     except Exception:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginChoice:
+    """`[plugins]` of the configuration. Without it, the non-optional plugins are active with default settings.
+
+    `settings` holds the tables that set something, by plugin.
+    """
+
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def has(self, plugin: Installed) -> bool:
+        """Return True if the process loads the plugin."""
+        return plugin.name not in self.disabled and (plugin.name in self.enabled or not plugin.optional)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.clock import SystemClock
+from tasker.dataclasses import dataclass
+from tasker.engine.calls import Engine
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.schedule import PendingWork
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins.process import PluginHost
-from tasker.process.connections.engines import Engines
-from tasker.process.listening.event_system import EventSystem
-from tasker.process.system import SystemClock
-from tasker.resilience.registry import Breakers
-from tasker.services.engine.calls import Engine
+from tasker.orchestration.pending_work import PendingWork
+from tasker.orchestration.sweep import SweepSettings
+from tasker.plugins.host import PluginHost
+from tasker.process.connections import Engines
+from tasker.process.event_system import EventSystem
+from tasker.resilience.breakers import Breakers
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
-from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
+from tasker.messaging.listening_modes import HealthStatus, ListeningHealth
+from tasker.resilience.breaker import BreakerHealth as BreakersHealth
 
 MANY_CRASHES = 5
 """Crashes of one service within a minute from which on the process is unhealthy: restarts do not help."""
 ORDER = list(HealthStatus)
-OF_BREAKERS = {
+BREAKERS_PART = {
     "healthy": HealthStatus.HEALTHY,
     "degraded": HealthStatus.DEGRADED,
     "unhealthy": HealthStatus.UNHEALTHY,
@@ -24,14 +24,14 @@ def process_health(
 
     `crashes` counts the crashes of the last minute by service, `holds` names the reasons for which nothing is claimed.
     """
-    areas = [events, _breakers(breakers), *(_service(*each) for each in crashes.items())]
+    areas = [events, _breakers(breakers), *(_service(*item) for item in crashes.items())]
     areas += [ListeningHealth(HealthStatus.DEGRADED, f"nothing is claimed: {reason}") for reason in sorted(holds)]
     worst = max((area.status for area in areas), key=ORDER.index)
     return ListeningHealth(worst, "; ".join(area.reason for area in areas if area.reason))
 
 
 def _breakers(found: BreakersHealth) -> ListeningHealth:
-    status = OF_BREAKERS[found.status]
+    status = BREAKERS_PART[found.status]
     return ListeningHealth(status, "" if status is HealthStatus.HEALTHY else found.message)
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 
-from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.listening import Notification
-from tasker.lifecycle.deployment import ListeningHealth
+from tasker.messaging.listening_modes import ListeningHealth
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins.background import BackgroundJobs
+from tasker.plugins.hook_arguments import ProcessInfo
+from tasker.plugins.host import BackgroundJobs
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
-from tasker.process.listening.following import (
+from tasker.process.heartbeat import ProcessHeartbeat
+from tasker.process.listener import Source
+from tasker.process.listening_sources import (
     ORCHESTRATOR_CHANNELS,
     PAUSES_CHANNEL,
     TIMERS_CHANNEL,
     notifications,
     orchestration_news,
 )
-from tasker.process.listening.listener import Source
-from tasker.process.presence.heartbeat import ProcessHeartbeat
-from tasker.process.supervision.stopping import to_its_end
-from tasker.process.supervision.supervisor import Supervisor
+from tasker.process.stopping import to_its_end
+from tasker.process.supervisor import Supervisor
 
 
 class Orchestrator:

@@ -6,22 +6,23 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
-from tasker.contracts.defaults.workers import STOP_GRACE_SECONDS
-from tasker.contracts.hook_arguments import ProcessInfo
 from tasker.db.connection import Statements
 from tasker.db.listening import Notification
-from tasker.execution.attempt.values import ClaimReleased
-from tasker.execution.starting import EagerStart
+from tasker.engine.waiters import CHANNEL
+from tasker.execution.attempt.attempt import ClaimReleased
+from tasker.execution.fast.eager_start import EagerStart
+from tasker.execution.fast.local_tasks import LocalTask
 from tasker.execution.step_execution import StepExecution
-from tasker.execution.whole_runs import LocalTask
-from tasker.lifecycle.deployment import ListeningHealth
+from tasker.messaging.listening_modes import ListeningHealth
 from tasker.messaging.queues import ready_channel
 from tasker.orchestration.queue_actors import QueueActors
 from tasker.orchestration.upkeep import Upkeep
-from tasker.plugins.background import BackgroundJobs
+from tasker.plugins.hook_arguments import ProcessInfo
+from tasker.plugins.host import BackgroundJobs
 from tasker.process.context import ProcessContext
 from tasker.process.health import process_health
-from tasker.process.listening.following import (
+from tasker.process.listener import Source
+from tasker.process.listening_sources import (
     NOTIFICATIONS,
     PAUSES_CHANNEL,
     TIMERS_CHANNEL,
@@ -30,11 +31,10 @@ from tasker.process.listening.following import (
     result_news,
     step_news,
 )
-from tasker.process.listening.listener import Source
-from tasker.process.presence.membership import WorkerRegistration
-from tasker.process.supervision.stopping import GIVE_BACK_SECONDS, to_its_end
-from tasker.process.supervision.supervisor import Supervisor
-from tasker.services.engine.end_notices import CHANNEL
+from tasker.process.registration import WorkerRegistration
+from tasker.process.stopping import GIVE_BACK_SECONDS, to_its_end
+from tasker.process.supervisor import Supervisor
+from tasker.settings.defaults import STOP_GRACE_SECONDS
 
 
 class Runtime:

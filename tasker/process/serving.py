@@ -7,15 +7,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.db.awaited import with_servers
-from tasker.log_lines import log_line
-from tasker.process.connections.awaited_broker import open_broker
-from tasker.process.connections.capacity import PROCESSES_VARIABLE, log_capacity, purposes_of
-from tasker.process.connections.resources import Resources
+from tasker.dataclasses import dataclass
+from tasker.db.startup_wait import with_servers
+from tasker.logging.lines import log_line
+from tasker.process.connections import PROCESSES_VARIABLE, Resources, log_capacity, open_broker, purposes_of
 from tasker.process.runtime import Runtime
-from tasker.process.supervision.interpreter_watch import watch_interpreter
-from tasker.process.supervision.stopping import Stop, give_back_of, grace_of
+from tasker.process.stopping import Stop, give_back_of, grace_of
+from tasker.process.watchdogs import watch_interpreter
 
 CALLED = {
     "worker": ("worker", "Worker core", "worker_id"),

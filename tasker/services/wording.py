@@ -1,8 +1,17 @@
-"""Values formatted for people, alike in a terminal and on a page: durations, numbers, symbols of states."""
+"""Values and folded steps as people read them, alike in terminal and page."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from tasker.template.step_types import PATTERNS
+
+if TYPE_CHECKING:
+    from tasker.views.tasks import StepReport
 
 SYMBOLS = {
     "pending": "·",
@@ -69,3 +78,38 @@ def one_line(text: str, limit: int = 200) -> str:
 def counted(number: int, noun: str) -> str:
     """Format a count with its noun: `1 step`, `2 steps`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+FOLDED_FROM = 5
+"""Minimum number of instances that are folded; fewer are shown one by one."""
+
+NUMBERED = re.compile(r"(.+_)(\d+)")
+
+
+def folded(steps: Sequence[StepReport]) -> Iterator[Sequence[StepReport]]:
+    """Yield the steps in their order, many instances of a batch worker as one group, all others alone."""
+    for base, group in groupby(steps, lambda step: _base(step.name) if step.type in PATTERNS else None):
+        members = list(group)
+        if base is not None and len(members) >= FOLDED_FROM:
+            yield members
+        else:
+            yield from ([step] for step in members)
+
+
+def folded_names(names: Sequence[str]) -> list[str]:
+    """Return the names in their order, with long runs that differ only in their number as `work_001..500`."""
+    shortened: list[str] = []
+    for base, group in groupby(names, _base):
+        row = list(group)
+        shortened += [span(row)] if base is not None and len(row) >= FOLDED_FROM else row
+    return shortened
+
+
+def span(names: Sequence[str]) -> str:
+    """Return `work_001..500` for names that differ only in their number."""
+    return f"{names[0]}..{names[-1].removeprefix(_base(names[-1]) or '')}"
+
+
+def _base(name: str) -> str | None:
+    match = NUMBERED.fullmatch(name)
+    return match[1] if match else None

@@ -1,4 +1,4 @@
-"""Catalogue of all parameters, derived from the model: the source of checks, help and documents."""
+"""Every parameter read off the model; which are live."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.settings.installed import settings_model
-from tasker.settings.layering import covering
+from tasker.dataclasses import dataclass
+from tasker.settings.installed_tables import settings_model
 from tasker.settings.model import Settings
-from tasker.settings.refused import REFUSED
-from tasker.settings.reserved import RESERVED
+from tasker.settings.nested import covering
+from tasker.settings.refused_keys import REFUSED, RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
 
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text"}
@@ -60,7 +59,11 @@ class Parameter:
     def related(self) -> tuple[str, ...]:
         """Other parameters of its table."""
         above = self.path.rpartition(".")[0]
-        return tuple(each.path for each in parameters() if each.path.rpartition(".")[0] == above and each != self)
+        return tuple(
+            parameter.path
+            for parameter in parameters()
+            if parameter.path.rpartition(".")[0] == above and parameter != self
+        )
 
 
 def parameters() -> tuple[Parameter, ...]:
@@ -139,3 +142,33 @@ def _bound(field: FieldInfo, name: str) -> float | None:
 
 def _plain(value: float | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+LIVE = (
+    "common.circuit_breakers",
+    "common.database.listen_url",
+    "common.queues.poll_interval_ms",
+    "orchestration.event_systems.orchestration",
+    "orchestration.web.auth",
+    "worker.circuit_breakers",
+    "worker.event_systems.worker",
+    "worker.web.auth",
+)
+"""Prefixes of their paths."""
+NOT_LIVE = (
+    "worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",
+    "worker.event_systems.worker.metadata.in_process_events.deduplication_cache_size",
+    *(f"{process}.web.auth.{key}" for process in ("orchestration", "worker") for key in ("enabled", "api_key_header")),
+)
+"""Exceptions: served namespaces, the size of the event cache and authentication are fixed at the start."""
+
+
+def is_live(path: str) -> bool:
+    """Return whether a running process applies the parameter; a backend's setting follows the one that it overrides."""
+    parameter = by_path().get(path)
+    path = (parameter.overrules if parameter else None) or path
+    return _below(path, LIVE) and not _below(path, NOT_LIVE)
+
+
+def _below(path: str, beginnings: tuple[str, ...]) -> bool:
+    return any(path == beginning or path.startswith(f"{beginning}.") for beginning in beginnings)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.settings import Table
+from tasker.dataclasses import dataclass
+from tasker.settings.breakers import PRESETS
 from tasker.settings.catalogue import parameters
-from tasker.settings.layering import deep_merge, nested
 from tasker.settings.model import Settings
-from tasker.settings.tables.breakers import PRESETS
+from tasker.settings.nested import deep_merge, nested
+from tasker.settings.table import Table
 
 BREAKERS = "common.circuit_breakers"
 WORKER = "worker.event_systems.worker"
@@ -44,9 +44,9 @@ def _inherited(settings: Settings) -> Iterator[tuple[str, Any, str]]:
     for name in ("failure_threshold", "success_threshold", "timeout_seconds"):
         yield from _threshold(settings, name)
     polled = [_set_value(settings, f"{WORKER}.timing.fallback_polling_interval_seconds", 1000)]
-    for own, common in overruled(settings):
-        yield from _overruled(settings, own, common)
-        polled += [_set_value(settings, own)] if common == POLL_INTERVAL else []
+    for backend_path, common in overruled(settings):
+        yield from _overruled(settings, backend_path, common)
+        polled += [_set_value(settings, backend_path)] if common == POLL_INTERVAL else []
     yield from _first(settings, f"{POLLER}.polling_interval_ms", [*polled, _set_value(settings, POLL_INTERVAL)])
     system = settings.worker.event_systems.worker
     if system.deployment_mode == "Hybrid" and not system.metadata.fallback_poller.enabled:
@@ -56,13 +56,17 @@ def _inherited(settings: Settings) -> Iterator[tuple[str, Any, str]]:
 def overruled(settings: Settings) -> list[tuple[str, str]]:
     """Return (path, overridden path) for the settings that the chosen messaging backend overrides."""
     chosen = f"common.queues.{settings.common.queues.backend}."
-    return [(each.path, each.overrules) for each in parameters() if each.overrules and each.path.startswith(chosen)]
+    return [
+        (parameter.path, parameter.overrules)
+        for parameter in parameters()
+        if parameter.overrules and parameter.path.startswith(chosen)
+    ]
 
 
 def _overruled(settings: Settings, own: str, common: str) -> Iterator[tuple[str, Any, str]]:
     """Give both settings the value that is used: the backend's own if set, else the common one."""
-    if found := _set_value(settings, own):
-        yield common, *found
+    if source := _set_value(settings, own):
+        yield common, *source
     else:
         yield from _first(settings, own, [_set_value(settings, common)])
 
@@ -73,16 +77,16 @@ def _threshold(settings: Settings, name: str) -> Iterator[tuple[str, Any, str]]:
     for_all = [_preset(settings, common, name)]
     yield from _first(settings, f"{common}.{name}", for_all)
     for component in ("messaging", "task_readiness", "web"):
-        own = f"{BREAKERS}.component_configs.{component}"
-        sources = [_preset(settings, own, name), _set_value(settings, f"{common}.{name}"), *for_all]
-        yield from _first(settings, f"{own}.{name}", sources)
+        component_path = f"{BREAKERS}.component_configs.{component}"
+        sources = [_preset(settings, component_path, name), _set_value(settings, f"{common}.{name}"), *for_all]
+        yield from _first(settings, f"{component_path}.{name}", sources)
 
 
 def _first(settings: Settings, path: str, sources: list[Source | None]) -> Iterator[tuple[str, Any, str]]:
     """Yield the first existing source, unless the path is set."""
-    found = next(filter(None, sources), None)
-    if found is not None and not _is_set(settings, path):
-        yield path, *found
+    source = next(filter(None, sources), None)
+    if source is not None and not _is_set(settings, path):
+        yield path, *source
 
 
 def _preset(settings: Settings, table: str, name: str) -> Source | None:
@@ -101,7 +105,7 @@ def _is_set(settings: Settings, path: str) -> bool:
 
 
 def _table(settings: Settings, path: str) -> Table:
-    found: Any = settings
+    table: Any = settings
     for name in path.split("."):
-        found = getattr(found, name)
-    return found  # type: ignore[no-any-return]
+        table = getattr(table, name)
+    return table  # type: ignore[no-any-return]

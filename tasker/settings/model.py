@@ -1,22 +1,55 @@
-"""Model of all settings: the three contexts with their tables, and the plugins."""
+"""All settings: three contexts, plugins."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from tasker.contracts.defaults import KEPT_LOG_LINES, LEASE_MS, LONGEST_STOP_MS, STEP_GRACE_MS
-from tasker.contracts.defaults.workers import LOOP_LAG_MS, RESULT_PATH, THREADS
-from tasker.contracts.settings import Table, choice, flag, several, table, text, whole
-from tasker.settings.tables.api import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
-from tasker.settings.tables.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
-from tasker.settings.tables.channels import CommonChannels, WorkerChannels
-from tasker.settings.tables.event_systems import OrchestrationSystems, WorkerSystems
-from tasker.settings.tables.formats import CallablePattern
-from tasker.settings.tables.growing import BatchProcessing, DeadLetterSettings, DecisionPoints
-from tasker.settings.tables.plugins import Plugins
-from tasker.settings.tables.queues import QueueSettings
-from tasker.settings.tables.running import Backoff, Execution, Log, Sweep, TaskTemplates
-from tasker.settings.tables.storage import Cache, Database, Retention
+from tasker.settings.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
+from tasker.settings.database import Cache, Database, Retention
+from tasker.settings.defaults import (
+    KEPT_LOG_LINES,
+    LEASE_MS,
+    LONGEST_STOP_MS,
+    LOOP_LAG_MS,
+    RESULT_PATH,
+    STEP_GRACE_MS,
+    THREADS,
+)
+from tasker.settings.execution import (
+    Backoff,
+    BatchProcessing,
+    DeadLetterSettings,
+    DecisionPoints,
+    Execution,
+    Log,
+    Sweep,
+    TaskTemplates,
+)
+from tasker.settings.formats import CallablePattern
+from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
+from tasker.settings.listening import OrchestrationSystems, WorkerSystems
+from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
+from tasker.settings.table import Table, choice, flag, several, table, text, whole
+
+
+class Plugins(Table):
+    """Enabled and disabled plugins. Each plugin that has settings has a table of its own name below."""
+
+    enabled: tuple[str, ...] = several(
+        (),
+        "Names of required plugins; built-in plugins are enabled here too.",
+        variable="TASKER_PLUGINS_ENABLED",
+        advice="`tasker plugin list` shows the names.",
+    )
+    disabled: tuple[str, ...] = several(
+        (),
+        "Names of installed plugins that are not imported; their tables are ignored.",
+        variable="TASKER_PLUGINS_DISABLED",
+    )
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of plugins by the plugin's name (see `tasker.settings.installed_tables`)."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in Plugins.model_fields}
 
 
 class Common(Table):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from tasker.settings.catalogue import Parameter, parameters, tables
-from tasker.settings.live import is_live
-from tasker.settings.refused import REFUSED
+from tasker.settings.catalogue import Parameter, is_live, parameters, tables
+from tasker.settings.refused_keys import REFUSED
 from tasker.settings.toml_text import toml_value
 
 _HEAD = """# Configuration reference

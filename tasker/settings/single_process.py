@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from tasker.contracts.defaults import MAX_BACKOFF_MS
-from tasker.contracts.defaults.single_process import (
+from tasker.settings.defaults import (
     SINGLE_PROCESS_CONCURRENCY,
     SINGLE_PROCESS_CRITICAL_DEPTH,
     SINGLE_PROCESS_DECISION_DEPTH,
@@ -14,6 +13,7 @@ from tasker.contracts.defaults.single_process import (
     SINGLE_PROCESS_SLOW_COMPLETION_MS,
     SINGLE_PROCESS_WARN_DECISION_DEPTH,
 )
+from tasker.template.names import MAX_BACKOFF_MS
 
 SINGLE_PROCESS: MappingProxyType[str, Any] = MappingProxyType(
     {

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tasker.template.compile import CompileResult, compile_text
     from tasker.template.diagnostics import Diagnostic
-    from tasker.template.output.render import render_text, to_json
-    from tasker.template.output.sarif import to_sarif
-    from tasker.template.schema.check import SchemaMismatch, check_input, check_result
+    from tasker.template.report import render_text, to_json, to_sarif
+    from tasker.template.schema_check import SchemaMismatch, check_input, check_result
 
 _PLACES = {
     "CompileResult": "compile",
     "Diagnostic": "diagnostics",
-    "SchemaMismatch": "schema.check",
-    "check_input": "schema.check",
-    "check_result": "schema.check",
+    "SchemaMismatch": "schema_check",
+    "check_input": "schema_check",
+    "check_result": "schema_check",
     "compile_text": "compile",
-    "render_text": "output.render",
-    "to_json": "output.render",
-    "to_sarif": "output.sarif",
+    "render_text": "report",
+    "to_json": "report",
+    "to_sarif": "report",
 }
 
 __all__ = [

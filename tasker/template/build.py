@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan
-from tasker.contracts.step_types import DEFAULT, Creates, Origin
-from tasker.template.drafts import StepDraft
+from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
 from tasker.template.graph import DependencyGraph
-from tasker.template.overrides import Overrides, StepOverrides, overrides, settings
+from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
+from tasker.template.step_types import DEFAULT, Creates, Origin
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
@@ -20,7 +19,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
     """Return the plan of a document without errors, with the environment's overrides applied."""
     overridden = overrides(document, environment)
     events = {event["name"]: event for event in document.get("domain_events", ())}
-    kept = {key: document[key] for key in KEPT_IN_METADATA if key in document}
+    retained = {key: document[key] for key in KEPT_IN_METADATA if key in document}
     return Plan(
         namespace=document["namespace_name"],
         name=document["name"],
@@ -30,7 +29,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         input_schema=document.get("input_schema"),
         identity_strategy=document.get("identity_strategy", "strict"),
         lifecycle=document.get("lifecycle", {}),
-        metadata={**document.get("metadata", {}), **kept},
+        metadata={**document.get("metadata", {}), **retained},
         system_dependencies=_systems(document),
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
@@ -96,8 +95,8 @@ def _event(values: Mapping[str, Any], events: Events) -> dict[str, Any]:
 
 def _batch(draft: StepDraft, graph: DependencyGraph) -> BatchSettings | None:
     """Return the batch settings: a batch_worker without its own inherits those of its batchable step."""
-    own = draft.values.get("batch_config")
+    config = draft.values.get("batch_config")
     if graph.is_from(draft.name, Origin.BATCH):
         batchable = next(p for p in graph.parents[draft.name] if graph.makes(p, Creates.BATCHES))
-        own = own or graph.steps[batchable].values.get("batch_config", {})
-    return None if own is None else BatchSettings(**own)
+        config = config or graph.steps[batchable].values.get("batch_config", {})
+    return None if config is None else BatchSettings(**config)

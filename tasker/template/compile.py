@@ -8,20 +8,16 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.plan import Plan
-from tasker.contracts.template_rules import TemplateRules
+from tasker.dataclasses import dataclass
 from tasker.template.build import build_plan
-from tasker.template.codes import Severity
-from tasker.template.diagnostics import Diagnostic, Position, Report
-from tasker.template.drafts import StepDraft, make_drafts
+from tasker.template.diagnostics import Diagnostic, Position, Report, Severity
+from tasker.template.documents import DocumentReading, StepDraft, check_overrides, make_drafts, overrides, settings
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
-from tasker.template.overrides import check_overrides, overrides, settings
-from tasker.template.reading import DocumentReading
+from tasker.template.plan import Plan
+from tasker.template.plugin_rules import TemplateRules, check_plugged
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
-from tasker.template.rules.plugged import check_plugged
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
 
@@ -88,10 +84,10 @@ def compile_text(
     report = Report(file)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
     for document in read_documents(text, report):
-        found = _compile_document(document, report, environment, rules)
-        if found is not None:
-            _report_second(found[0], document.node, compiled, report)
-            compiled.setdefault(_identity(found[0]), found)
+        result = _compile_document(document, report, environment, rules)
+        if result is not None:
+            _report_second(result[0], document.node, compiled, report)
+            compiled.setdefault(_identity(result[0]), result)
     plans = tuple(plan for plan, _, _ in compiled.values())
     origins = tuple(origin for _, origin, _ in compiled.values())
     environments = frozenset(name for _, _, names in compiled.values() for name in names)

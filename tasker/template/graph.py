@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.step_types import Creates, Origin
+from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import listed, near
-from tasker.template.drafts import StepDraft
+from tasker.template.documents import StepDraft
+from tasker.template.step_types import Creates, Origin
 
 Edges = Mapping[str, tuple[str, ...]]
 
@@ -31,11 +31,11 @@ class DependencyGraph:
     @cached_property
     def children(self) -> Edges:
         """For each step its direct dependents, in the order of the file."""
-        found: dict[str, list[str]] = {name: [] for name in self.steps}
+        dependents: dict[str, list[str]] = {name: [] for name in self.steps}
         for name, parents in self.parents.items():
             for parent in parents:
-                found[parent].append(name)
-        return {name: tuple(children) for name, children in found.items()}
+                dependents[parent].append(name)
+        return {name: tuple(children) for name, children in dependents.items()}
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -71,18 +71,18 @@ class DependencyGraph:
     @cached_property
     def above_convergences(self) -> frozenset[str]:
         """Ordered steps that a convergence depends on, directly or transitively."""
-        found: set[str] = set()
+        above: set[str] = set()
         for name in reversed(self.order):
-            if any(child in found or self.is_from(child, Origin.CONVERGENCE) for child in self.children[name]):
-                found.add(name)
-        return frozenset(found)
+            if any(child in above or self.is_from(child, Origin.CONVERGENCE) for child in self.children[name]):
+                above.add(name)
+        return frozenset(above)
 
     def _below(self, names: Iterable[str]) -> frozenset[str]:
-        above, found = frozenset(names), set[str]()
+        above, below = frozenset(names), set[str]()
         for name in self.order:
-            if any(parent in above or parent in found for parent in self.parents[name]):
-                found.add(name)
-        return frozenset(found)
+            if any(parent in above or parent in below for parent in self.parents[name]):
+                below.add(name)
+        return frozenset(below)
 
     @cached_property
     def levels(self) -> dict[str, int]:
@@ -149,7 +149,7 @@ class NearestMatch:
         """Return a hint for the unknown name in the step `besides`, which cannot depend on itself."""
         if name not in self._found and len(self._found) < self.MOST:
             self._found[name] = near(name, self._names, most=2)
-        meant = next((found for found in self._found.get(name, ()) if found != besides), None)
+        meant = next((match for match in self._found.get(name, ()) if match != besides), None)
         others = [other for other in self._names[:21] if other != besides][:20]
         return f"did you mean `{meant}`?" if meant else (f"steps: {listed(others)}" if others else None)
 

@@ -1,16 +1,16 @@
-"""Mappings with a table of keys: handle names and aliases, and report unknown keys."""
+"""Mappings with a table of keys: aliases, unknown and conflicting keys."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.foreign import Ways, instead
-from tasker.template.idle import IgnoredKey
-from tasker.template.reading import DocumentReading, Path
-from tasker.template.shapes import INVALID, ListOf, MapOf, ValueKind, wrong_type
+from tasker.template.documents import DocumentReading, Path
+from tasker.template.foreign_keys import IgnoredKey, Ways, instead
+from tasker.template.schema_check import schema_problems
+from tasker.template.value_kinds import INVALID, ListOf, MapOf, ValueKind, wrong_type
 from tasker.template.yaml.nodes import Entry, Node
 
 
@@ -59,21 +59,21 @@ class Mapping:
             return wrong_type("a mapping", node, reading)
         unknown = [name for name in node.value if name not in self._known]
         self._report_unknown(unknown, node.value, reading)
-        given = {self._known[name] for name in node.value if name in self._known}
-        values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys if key.name in given}
-        if self._needed - given:
+        present = {self._known[name] for name in node.value if name in self._known}
+        values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys if key.name in present}
+        if self._needed - present:
             self._report_missing(unknown, node, reading)
         return {name: value for name, value in values.items() if value is not INVALID}
 
     def _read_key(self, key: Key, entries: dict[str, Entry], path: Path, reading: DocumentReading) -> Any:
-        given = [(name, entries[name]) for name in key.spellings if name in entries]
-        for spelling, entry in given:
+        present = [(name, entries[name]) for name in key.spellings if name in entries]
+        for spelling, entry in present:
             self._report_notice(key, spelling, entry, reading)
         if key.refused:
             return INVALID
-        values = [self._read_entry(key, entry, path, reading) for _, entry in reversed(given)]
+        values = [self._read_entry(key, entry, path, reading) for _, entry in reversed(present)]
         if len(values) > 1 and any(value != values[-1] for value in values):
-            _report_conflict(given, reading)
+            _report_conflict(present, reading)
         return values[-1]
 
     def _read_entry(self, key: Key, entry: Entry, path: Path, reading: DocumentReading) -> Any:
@@ -169,6 +169,32 @@ def _names_inside(shape: ValueKind) -> set[str]:
 
 
 def _report_conflict(given: list[tuple[str, Entry]], reading: DocumentReading) -> None:
-    (name, kept), (other_name, other) = given[:2]
+    (name, entry), (other_name, other) = given[:2]
     message = f"`{other_name}` and `{name}` are two spellings of one key and differ"
-    reading.report.add("T025", message, other.key, f"keep `{name}` (line {kept.key.line}) alone")
+    reading.report.add("T025", message, other.key, f"keep `{name}` (line {entry.key.line}) alone")
+
+
+@dataclass(frozen=True)
+class SchemaKey:
+    """JSON Schema, which is validated; errors have positions inside it."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the schema as plain data."""
+        if not isinstance(node.value, dict):
+            return wrong_type("a JSON Schema, which is a mapping", node, reading)
+        schema = node.plain()
+        for problem in schema_problems(schema):
+            reading.report.add("T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).place)
+        return schema
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "object"}
+
+
+def _inside(node: Node, path: Path) -> Node:
+    for part in path:
+        if isinstance(node.value, dict) and part in node.value:
+            node = node.value[part].node
+        elif isinstance(node.value, list) and isinstance(part, int):
+            node = node.value[part]
+    return node

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from tasker.contracts.defaults.retries import JITTER_SHARE
-from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.rules.limits import (
-    MAX_ATTEMPTS,
+from tasker.template.foreign_keys import (
+    BATCH_SIZE,
+    OF_RETRIES,
+    OF_STEPS,
+    OF_TEMPLATES,
+    PARALLELISM,
+    SYSTEMS,
+    WORKER_TEMPLATE,
+)
+from tasker.template.mapping import Key, Mapping, SchemaKey
+from tasker.template.names import (
+    HIGHEST_MAX_ATTEMPTS,
+    JITTER_SHARE,
     MAX_COUNT,
     MAX_MILLISECONDS,
     MAX_MINUTES,
     MAX_MULTIPLIER,
+    MAX_NAME,
     MAX_SECONDS,
+    NAME,
+    NAME_RULE,
+    VERSION,
+    VERSION_RULE,
 )
-from tasker.contracts.rules.names import MAX_NAME, NAME, NAME_RULE, VERSION, VERSION_RULE
-from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
-from tasker.contracts.step_types import DEFAULT, StepType
-from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES
-from tasker.template.idle import BATCH_SIZE, PARALLELISM, SYSTEMS, WORKER_TEMPLATE
-from tasker.template.mapping import Key, Mapping
-from tasker.template.schema_shape import SchemaKey
-from tasker.template.shapes import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
+from tasker.template.plan import RetryPolicy
+from tasker.template.retry import RETRY_PROFILES
+from tasker.template.step_types import DEFAULT, StepType
 from tasker.template.times import Duration, StartTime
+from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -35,7 +45,7 @@ MINUTES = Number(above=0, maximum=MAX_MINUTES)
 SECONDS = Number(above=0, maximum=MAX_SECONDS)
 DELAY_SECONDS = Number(minimum=0, maximum=MAX_SECONDS)
 DELAY_MS = Number(whole=True, minimum=0, maximum=MAX_MILLISECONDS)
-ATTEMPTS = Number(whole=True, minimum=0, maximum=MAX_ATTEMPTS)
+ATTEMPTS = Number(whole=True, minimum=0, maximum=HIGHEST_MAX_ATTEMPTS)
 NAME_TEXT = Text(NAME, NAME_RULE, max_length=MAX_NAME)
 PROSE = Text(may_be_empty=True)
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.durations import DURATION, EXPECTED, parse_duration
+from tasker.dataclasses import dataclass
 from tasker.expressions.path import DataPath, PathError, parse_path
-from tasker.template.reading import DocumentReading, Path
-from tasker.template.shapes import INVALID
+from tasker.template.documents import DocumentReading, Path
+from tasker.template.durations import DURATION, EXPECTED, parse_duration
+from tasker.template.value_kinds import INVALID
 from tasker.template.yaml.nodes import Node
 
 TIME = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)"

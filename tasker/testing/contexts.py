@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.events.publishing import HandlerEvent, publishing
-from tasker.contracts.execution import Claim
-from tasker.contracts.plan import HandlerRef, Plan, StepPlan
-from tasker.contracts.step_types import DEFAULT
-from tasker.types import StepContext
+from tasker.dataclasses import dataclass
+from tasker.handlers.claims import Claim, HandlerEvent, publishing
+from tasker.handlers.context import StepContext
+from tasker.template.plan import HandlerRef, Plan, StepPlan
+from tasker.template.step_types import DEFAULT
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
 
@@ -80,15 +79,15 @@ class RecordedEvent:
 @contextmanager
 def published_events() -> Iterator[list[RecordedEvent]]:
     """Collect the events that handlers publish in this block, in order; the list is filled when the block ends."""
-    from tasker.execution.publishing.from_handler import EventBuffer
+    from tasker.execution.handler_events import EventBuffer
 
-    buffer, found = EventBuffer(), list[RecordedEvent]()
+    buffer, events = EventBuffer(), list[RecordedEvent]()
     token = publishing.set(buffer)
     try:
-        yield found
+        yield events
     finally:
         publishing.reset(token)
-        found += map(_published, buffer.taken())
+        events += map(_published, buffer.taken())
 
 
 def _published(event: HandlerEvent) -> RecordedEvent:

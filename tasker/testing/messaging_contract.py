@@ -22,12 +22,9 @@ Subclass it in a test file, give it an open backend and a way to move its time, 
 
 from __future__ import annotations
 
-from tasker.testing.messaging.push import Push
-from tasker.testing.messaging.queues import QueueContract
 from tasker.testing.messaging.receipts import Receipts
-from tasker.testing.messaging.restarts import Restarts
-from tasker.testing.messaging.rivals import Rivals
-from tasker.testing.messaging.sending import Sending
+from tasker.testing.messaging.restarts import Push, Restarts, Rivals
+from tasker.testing.messaging.sending import QueueContract, Sending
 
 
 class MessagingContract(QueueContract, Sending, Receipts, Rivals, Push, Restarts):

@@ -26,7 +26,7 @@ TEMPLATE = """
 HANDLERS = """
     import json
 
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
 
     @step_handler("traces.break")

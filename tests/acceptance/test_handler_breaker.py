@@ -19,7 +19,7 @@ TEMPLATE = """
 """
 HANDLERS = """
     from tasker.errors import RetryableError
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     CALLS = []
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.hookspecs import ASKED, Hooks
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.orchestration.sweep import SweepSettings
+from tasker.plugins.hooks import ASKED, Hooks
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.strangers import install_plugin, write_distribution
@@ -28,7 +28,7 @@ DIAMOND = ROOT / "tests" / "chaos" / "workflow"
 TASKS = 8
 HEARS = """
 import dataclasses, json, os
-from tasker.hookspecs import hookimpl
+from tasker.plugins.hooks import hookimpl
 
 def write(hook, value):
     with open(os.environ["HEARD"], "a") as file:
@@ -45,7 +45,7 @@ HEARS += "".join(f"\n@hookimpl\ndef {hook}({name}): write({hook!r}, {name})\n" f
 
 def doing(statement: str, hooks: Iterable[str]) -> str:
     """A plugin that does this in each of the hooks."""
-    return "import time\nfrom tasker.hookspecs import hookimpl\n" + "".join(
+    return "import time\nfrom tasker.plugins.hooks import hookimpl\n" + "".join(
         f"\n@hookimpl\ndef {hook}(): {statement}\n" for hook in hooks
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tasker.contracts.metrics import MOST_SERIES
+from tasker.metrics import MOST_SERIES
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.monitoring.promql import Scrapes as Prometheus

@@ -10,11 +10,11 @@ import pytest
 
 import tasker
 from tasker.errors import HandlerLoadError, HandlerNotFound
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.registry import resolve_for
-from tasker.services.authoring.handlers import load_handlers, load_neighbouring_handlers
-from tasker.services.authoring.templates import load_plans, load_workflows
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
+from tasker.services.workflows.files import load_plans, load_workflows
+from tasker.services.workflows.handlers import load_handlers, load_neighbouring_handlers
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult
@@ -44,7 +44,7 @@ EVERY_KIND = """
 HANDLERS = """
     from pathlib import Path
 
-    from tasker.step_handler.functional import (
+    from tasker.handlers.decorators import (
         BatchConfig, Decision, batch_analyzer, batch_worker, decision_handler, step_handler
     )
 

@@ -41,7 +41,7 @@ HANDLERS = """
     import asyncio
 
     from tasker.errors import PermanentError
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
 
     @step_handler("traced.check")
@@ -69,7 +69,7 @@ LONE = """
 HANGS = """
     import asyncio
 
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
 
     @step_handler("traced.hang")

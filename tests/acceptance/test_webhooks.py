@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.services.domain_events.values import SubscriberStatus
+from tasker.views.events import SubscriberStatus
 from tasker_webhooks.signing import headers, new_secret
 from tests.support.command_line import Running, invoke, write_workflow
 from tests.support.scripted_server import Scripted, reply, scripted_server

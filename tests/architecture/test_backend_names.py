@@ -22,27 +22,28 @@ WORDS = re.compile(
 CACHE = "the cache's server, whose address is no backend's"
 OLD_KEY = "a key of files that are older or of similar systems, read or refused by its name"
 PUBLISHED = "a field of the published interface"
+EXAMPLE = "an example of a command's help"
 METRIC = "a published metric, told with whichever backend"
 ALLOWED: dict[tuple[str, str], str] = {
-    ("contracts/messaging.py", 'DEFAULT_BACKEND = "pgmq"'): "the default, in its one place",
+    ("settings/addresses.py", 'DEFAULT_BACKEND = "pgmq"'): "the default, in its one place",
     ("messaging/queues.py", 'CHANNEL_PREFIX = "pgmq_message_ready"'): "a channel on which programs listen with SQL",
-    ("settings/aliases.py", '"common.circuit_breakers.component_configs.pgmq"'): OLD_KEY,
-    ("settings/refused.py", '"common.pgmq_database"'): OLD_KEY,
-    ("settings/refused.py", '"Memcached is not supported; use backend redis or moka"'): CACHE,
-    ("settings/tables/formats.py", 'url_of("redis", "rediss", "unix")'): CACHE,
-    ("settings/tables/storage.py", 'text("redis://localhost:6379", "The Redis server.", variable="REDIS_URL")'): CACHE,
-    ("settings/tables/storage.py", '"Number of the Redis database."'): CACHE,
-    ("settings/tables/storage.py", 'Literal["redis", "moka"] = choice("redis", "`redis`: shared'): CACHE,
-    ("settings/tables/storage.py", "redis: RedisCache = table(RedisCache)"): CACHE,
-    ("api/routes/health.py", '"pgmq_pool": pool'): PUBLISHED,
-    ("api/shapes/health.py", "pgmq_pool: PoolDetail"): PUBLISHED,
-    ("services/server/catalogue.py", '"pgmq_queue_depth": Described('): METRIC,
-    ("services/server/catalogue.py", '"pgmq_queue_max_depth": Described('): METRIC,
-    ("services/server/metrics.py", 'Sample("pgmq_queue_depth", '): METRIC,
-    ("services/server/metrics.py", 'Sample("pgmq_queue_max_depth", '): METRIC,
-    ("cli/task/request.py", "RABBITMQ_URL=amqp://broker/ tasker task request"): "an example of a command's help",
-    ("cli/fleet/broker.py", "tasker broker status --backend rabbitmq"): "an example of a command's help",
-    ("cli/fleet/broker.py", "tasker broker migrate --to rabbitmq"): "an example of a command's help",
+    ("settings/sources.py", '"common.circuit_breakers.component_configs.pgmq"'): OLD_KEY,
+    ("settings/refused_keys.py", '"common.pgmq_database"'): OLD_KEY,
+    ("settings/refused_keys.py", '"Memcached is not supported; use backend redis or moka"'): CACHE,
+    ("settings/formats.py", 'url_of("redis", "rediss", "unix")'): CACHE,
+    ("settings/database.py", 'text("redis://localhost:6379", "The Redis server.", variable="REDIS_URL")'): CACHE,
+    ("settings/database.py", '"Number of the Redis database."'): CACHE,
+    ("settings/database.py", 'Literal["redis", "moka"] = choice("redis", "`redis`: shared'): CACHE,
+    ("settings/database.py", "redis: RedisCache = table(RedisCache)"): CACHE,
+    ("server/api/health.py", '"pgmq_pool": pool'): PUBLISHED,
+    ("server/shapes/health.py", "pgmq_pool: PoolDetail"): PUBLISHED,
+    ("services/fleet/metric_catalogue.py", '"pgmq_queue_depth": Described('): METRIC,
+    ("services/fleet/metric_catalogue.py", '"pgmq_queue_max_depth": Described('): METRIC,
+    ("services/fleet/metrics.py", 'Sample("pgmq_queue_depth", '): METRIC,
+    ("services/fleet/metrics.py", 'Sample("pgmq_queue_max_depth", '): METRIC,
+    ("cli/commands/task_submit.py", "RABBITMQ_URL=amqp://broker/ tasker task request"): EXAMPLE,
+    ("cli/commands/broker.py", "tasker broker status --backend rabbitmq"): EXAMPLE,
+    ("cli/commands/broker.py", "tasker broker migrate --to rabbitmq"): EXAMPLE,
 }
 """(file, part of the line) -> why it may stand there."""
 

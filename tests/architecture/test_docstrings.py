@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 
-from tasker import hookspecs
-from tasker.contracts import messaging
+from tasker.messaging import port as messaging
+from tasker.plugins import hooks as hookspecs
 from tests.support.repository import ROOT
 
 FOLDERS = ("tasker", "backends", "compat", "plugins")

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import tasker
-from tasker.contracts.plan import Plan
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.template.plan import Plan
 from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent, seconds_of
 from tests.benchmarks.one_process import RUNS, latency

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import tasker
-from tasker.contracts.plan import Plan
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.template.plan import Plan
 from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.one_process import latency
 from tests.benchmarks.over_http import CREATES, READINGS, Client, of_the_server, serve

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
+from tasker.template.plan import Plan
 from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent
 from tests.benchmarks.shapes import READS, SHAPES, adopt

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 import tasker
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
 from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.cpu import Spent, seconds_of
 from tests.benchmarks.one_process import latency

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 import tasker
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
 from tests.support.fleets.fleet import Fleet

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from tasker.contracts.plan import Plan
-from tasker.handler import HandlerRegistry
-from tasker.step_handler.functional import batch_analyzer, batch_worker, step_handler
+from tasker.handlers.decorators import batch_analyzer, batch_worker, step_handler
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 ROWS = 1000
 CURSORS = 5
@@ -33,7 +33,7 @@ async def read(context) -> dict[str, int]:  # type: ignore[no-untyped-def]
 @batch_analyzer("bench.analyze", worker_template="work")
 async def analyze(context):  # type: ignore[no-untyped-def]
     """A thousand rows in five cursors."""
-    from tasker.step_handler.functional import BatchConfig
+    from tasker.handlers.decisions import BatchConfig
 
     return BatchConfig(total_items=ROWS, batch_size=ROWS // CURSORS)
 

@@ -9,14 +9,14 @@ from contextlib import ExitStack
 
 import psycopg
 
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.embedded import EmbeddedServer
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Submission, Submitter
+from tasker.services.submission.submit import Submission, Submitter
 from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.shapes import SHAPES
 

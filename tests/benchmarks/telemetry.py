@@ -16,8 +16,8 @@ from pathlib import Path
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.settings import Table
-from tasker.plugins.choice import PluginChoice
+from tasker.plugins.found import PluginChoice
+from tasker.settings.table import Table
 from tasker_otel.table import OtelTable
 from tasker_sentry.table import SentryTable
 from tasker_webhooks.signing import new_secret

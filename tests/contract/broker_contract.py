@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.messaging import Backend
+from tasker.messaging.port import Backend
 from tasker.testing.messaging_contract import MessagingContract
 from tests.support.servers import brokers
 

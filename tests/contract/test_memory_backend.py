@@ -7,8 +7,8 @@ from contextlib import aclosing
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import Backend, MessageAvailable
 from tasker.errors import MessagingError
+from tasker.messaging.port import Backend, MessageAvailable
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_memory import MemoryBackend, create
 from tasker_memory.backend import QueueFull

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli.fleet.broker import COLUMNS
+from tasker.cli.commands.broker import COLUMNS
 from tasker.messaging import load_backend
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tests.support.command_line import invoke
 from tests.support.servers.providers import Providers
 from tests.support.strangers import install_backend

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.messaging import MessageAvailable, QueuedMessage
 from tasker.errors import MessagingError
 from tasker.messaging import MessagingService
+from tasker.messaging.port import MessageAvailable, QueuedMessage
 from tasker.messaging.service import BROUGHT_LIMIT
 from tasker_memory import create
 from tasker_memory.backend import MemoryBackend, SystemClock

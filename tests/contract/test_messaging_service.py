@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.messaging import Capabilities
 from tasker.errors import InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService, PoisonMessage, QueueNames, StepHint
+from tasker.messaging.port import Capabilities
 from tasker_memory import create
 
 

@@ -11,8 +11,8 @@ import nats
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import MessageAvailable
 from tasker.errors import BackendUnavailable, MessagingError
+from tasker.messaging.port import MessageAvailable
 from tasker_nats import create
 from tasker_nats.backend import NatsBackend
 from tasker_nats.unsettled import Receipt, UnsettledMessages

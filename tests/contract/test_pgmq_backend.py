@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 from psycopg import sql
 
-from tasker.contracts.messaging import Backend, MessageAvailable
 from tasker.db.channel import DatabaseChannel
 from tasker.errors import BackendUnavailable, MessagingError
+from tasker.messaging.port import Backend, MessageAvailable
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_pgmq import PgmqBackend, create
 from tasker_pgmq.unsettled import UnsettledMessages

@@ -43,7 +43,8 @@ def call(db: Connection, fn: str, args: dict[str, Any]) -> Any:
 
 
 def claim(db: Connection, slots: int, *namespaces: str, **more: Any) -> Any:
-    args = {"namespaces": namespaces, "slots": slots, **more}
+    limits = {"timeout_ms": 30_000, "grace_ms": 10_000, "max_claim_bytes": 16_777_216, "window": 2000}
+    args = {"namespaces": namespaces, "slots": slots, **limits, **more}
     return value(db, "select tasker_pgmq.claim_v1(%s::jsonb)", json.dumps(args))
 
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.messaging import check_queue_name
 from tasker.errors import InvalidQueueName
 from tasker.messaging import QueueNames, check_namespace, namespace_of, ready_channel
 from tasker.messaging.queues import CHANNEL_MAX_BYTES, NAMESPACE_MAX
+from tasker.settings.addresses import check_queue_name
 from tasker.template import compile_text
 
 NAMESPACES_OF_QUEUES = [

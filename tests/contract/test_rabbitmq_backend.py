@@ -9,8 +9,8 @@ import aio_pika
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import MessageAvailable
 from tasker.errors import BackendUnavailable, MessagingError
+from tasker.messaging.port import MessageAvailable
 from tasker_rabbitmq import create, link
 from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import FREE_RETURNS, Receipt, UnsettledMessages

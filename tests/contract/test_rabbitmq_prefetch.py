@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 from aiormq import Channel
 
-from tasker.contracts.messaging import QueuedMessage
 from tasker.errors import BackendUnavailable
+from tasker.messaging.port import QueuedMessage
 from tasker_rabbitmq import polling
 from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
 from tasker_rabbitmq.link import PUBLISH, Link

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 import redis.asyncio
 
-from tasker.contracts.messaging import Backend, MessageAvailable, QueueStats
 from tasker.errors import BackendUnavailable, MessagingError
+from tasker.messaging.port import Backend, MessageAvailable, QueueStats
 from tasker_redis import create
 from tasker_redis.backend import RedisBackend
 from tasker_redis.settings import RedisSettings

@@ -10,8 +10,8 @@ import aio_pika
 import pytest
 import pytest_asyncio
 
-from tasker.contracts.messaging import MessageAvailable
 from tasker.errors import MessagingError
+from tasker.messaging.port import MessageAvailable
 from tasker_memory.backend import MemoryBackend
 from tasker_rabbitmq.backend import RabbitmqBackend
 from tasker_rabbitmq.received import forced_delay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.contracts.messaging import Backend
+from tasker.messaging.port import Backend
 from tasker.testing.messaging_contract import MessagingContract
 from tasker_memory import create
 

@@ -36,7 +36,7 @@ import yaml
 
 import tasker
 from tasker.template import compile_text
-from tasker.template.output.render import render_text
+from tasker.template.report import render_text
 from tests.support.command_line import invoke
 
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)

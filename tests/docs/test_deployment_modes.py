@@ -6,8 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from tasker.lifecycle.deployment import DeploymentMode, HealthStatus, effective_mode
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
+from tasker.messaging.listening_modes import DeploymentMode, HealthStatus, effective_mode
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
 

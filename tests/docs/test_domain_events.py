@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 import tasker
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.docs.snippets import snippets

@@ -18,7 +18,7 @@ from tasker.db.embedded.server import DEFAULT_DATA_DIR
 from tasker.db.migrate import upgrade
 from tasker.errors import UsageError
 from tasker.event_bridge import EventBridge
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.worker import Worker
 from tests.docs.snippets import Reader, ReaderWithApp, snippets, write_files
 from tests.support.repository import ROOT, repository_files

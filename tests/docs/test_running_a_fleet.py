@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
+from tasker.process.connections import ORCHESTRATOR, WORKER
 from tasker.settings.catalogue import by_path
 from tests.docs.snippets import read_ini, snippets
 from tests.support.deployed import parse

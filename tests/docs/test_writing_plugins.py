@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasker.hookspecs import Hooks
-from tasker.services.scaffold.new_plugin import write_plugin
+from tasker.cli.scaffold.new_plugin import write_plugin
+from tasker.plugins.hooks import Hooks
 from tests.docs.snippets import write_files
 from tests.support.installed import Environment
 
@@ -44,7 +44,7 @@ def create(settings):
 
 
 def settings_table():
-    from tasker.contracts.settings import Table, text, whole
+    from tasker.settings.table import Table, text, whole
 
     class OwlTable(Table):
         """Owls that carry letters."""

@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.contracts.messaging import QueueStats
 from tasker.messaging import StepHint
+from tasker.messaging.port import QueueStats
 from tasker.services.fleet.brokers import TOLERANCE, QueueReport
 from tests.support.command_line import invoke
 from tests.support.servers import brokers

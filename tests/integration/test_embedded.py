@@ -21,7 +21,7 @@ from tasker.db.database import ensure_database
 from tasker.db.embedded import EmbeddedServer, cluster, locks, watch
 from tasker.db.embedded import server as server_module
 from tasker.errors import DatabaseUnavailable
-from tasker.process.supervision import server_guard
+from tasker.process import watchdogs as server_guard
 from tests.support.servers.databases import Server
 
 USE_UNTIL_TOLD = """

@@ -17,7 +17,7 @@ import pytest
 from tasker.db.connection import Connection
 from tasker.errors import BackendUnavailable, DatabaseError, MessagingError
 from tasker.messaging import MessagingService
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
 from tests.integration.api.test_options import self_signed
 from tests.support.servers import brokers
 from tests.support.servers.second_server import THROWN_AWAY, programs

@@ -14,14 +14,14 @@ import pytest_asyncio
 
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import CompletingWorker
+from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable
 from tasker.messaging import MessagingService
-from tasker.messaging.registry import load_backend
-from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.messaging.backends import load_backend
+from tasker.orchestration.parked_results import ParkedResultConsumer
 from tasker.orchestration.results import ResultProcessor
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import CompletingWorker
-from tasker.services.engine.plans import PlanStore
 from tests.integration.test_hints_after_the_commit import PLAN, QUEUE
 from tests.support.servers import brokers
 

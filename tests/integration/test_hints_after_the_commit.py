@@ -13,14 +13,14 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.contracts.hook_arguments import WriteCommitted
-from tasker.contracts.messaging import QueueStats
 from tasker.db.connection import Connection
+from tasker.engine.calls import Engine
+from tasker.engine.write_listeners import WriteListeners
 from tasker.errors import DatabaseUnavailable, InvalidQueueName, MessagingError
 from tasker.messaging import MessagingService
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.listeners import WriteListeners
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.messaging.port import QueueStats
+from tasker.plugins.hook_arguments import WriteCommitted
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tasker.template import compile_text
 from tasker_memory import create
 from tests.support.servers.brokers import free_port

@@ -14,8 +14,8 @@ import pytest
 
 from tasker import __version__
 from tasker.db import migrate
-from tasker.db.awaited import with_database
-from tasker.db.schema import read_schema
+from tasker.db.sql_files import read_schema
+from tasker.db.startup_wait import with_database
 from tasker.errors import DatabaseError, DatabaseUnavailable, SchemaOutdated, UsageError
 from tests.support.waiting import until
 

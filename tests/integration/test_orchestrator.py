@@ -13,18 +13,18 @@ import psycopg
 import pytest
 
 from tasker.app import TaskRequester
-from tasker.app.assembly.orchestrator import orchestrator_process
-from tasker.app.bootstrap import prepare
+from tasker.app.orchestrator_assembly import orchestrator_process
+from tasker.app.preparation import prepare
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
+from tasker.engine.calls import DEFAULT_RULES, FleetRules
+from tasker.engine.plans import PlanStore
 from tasker.errors import NotStorable, UsageError
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, DeploymentMode
-from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.messaging.listening_modes import ORCHESTRATOR_EVENTS, DeploymentMode
+from tasker.orchestration.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.rules import DEFAULT_RULES, FleetRules
-from tasker.services.fleet.workers import Workers
+from tasker.services.fleet.overview import Workers
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
 from tests.support.servers import brokers

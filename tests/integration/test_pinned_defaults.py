@@ -10,16 +10,16 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.contracts.plan import Plan, RetryPolicy
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
+from tasker.engine.plans import PlanStore
 from tasker.errors import TemplateError
-from tasker.handler import HandlerRegistry
-from tasker.process.system import new_task_uuid
-from tasker.services.authoring.served import register_served
-from tasker.services.authoring.templates import load_plans
-from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Submission
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.submit import Submission
+from tasker.services.workflows.files import load_plans
+from tasker.services.workflows.served import register_served
 from tasker.template import compile_text
+from tasker.template.plan import Plan, RetryPolicy
 
 TEMPLATE = """
 name: pinned

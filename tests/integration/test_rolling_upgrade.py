@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import tasker
 from tasker.cli.main import cli
 from tasker.db import migrate
-from tasker.db.release import release_order
+from tasker.db.sql_files import release_order
 from tests.integration.test_migrate import SCRIPTS, Source, rows
 
 OLD, NEW = "0.9.0", "0.10.0"
@@ -167,8 +167,8 @@ def test_the_release_is_that_of_the_tree_which_runs_and_not_that_of_an_installat
     version = tmp_path / "tasker" / "version.py"
     version.write_text(version.read_text("utf-8").replace(f'"{tasker.__version__}"', '"99.1.0"'))
     code = (
-        "import tasker; from tasker.db.schema import read_schema; "
-        "from tasker.services.engine.process_registry import Registration; "
+        "import tasker; from tasker.db.sql_files import read_schema; "
+        "from tasker.engine.process_registry import Registration; "
         "print(tasker.__version__, read_schema().release, Registration('one', 1000).version)"
     )
     done = subprocess.run(

@@ -11,10 +11,10 @@ import pytest
 from tasker import App
 from tasker.app.configured import UNCONFIGURED
 from tasker.db.connection import Connection
+from tasker.engine.plans import PlanStore
 from tasker.errors import PlanUnreadable
 from tasker.execution.settings import WorkerSettings
-from tasker.handler import HandlerRegistry
-from tasker.services.engine.plans import PlanStore
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template import compile_text
 
 TEMPLATE = """

@@ -19,7 +19,7 @@ HOLDING = """
     import asyncio
     from pathlib import Path
 
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     FOLDER = Path(__file__).parent
 

@@ -18,14 +18,14 @@ from uuid import uuid4
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from tasker.contracts.defaults import CLAIM_BYTES
-from tasker.contracts.plan import Plan
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Statements
 from tasker.db.session import Rows
-from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TaskState
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.rules import DEFAULT_RULES, shared_arguments
+from tasker.engine.calls import DEFAULT_RULES, shared_arguments
+from tasker.engine.states.step import STEP, StepState
+from tasker.engine.states.task import TASK, TaskState
+from tasker.settings.defaults import CLAIM_BYTES
+from tasker.template.plan import Plan
 from tests.support.laboratory import NAMESPACE, Sessions
 from tests.support.random_plans import Spec, build_plan
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tasker.lifecycle import evaluate
-from tasker.lifecycle.machines.task import TaskState, task_path
+from tasker.engine.states import task as evaluate
+from tasker.engine.states.task import TaskState, task_path
 
 OnBlocked = Literal["give_up", "wait"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from tasker.settings.catalogue import Parameter, parameters
 from tasker.settings.check import check
-from tasker.settings.layering import nested
 from tasker.settings.model import Settings
+from tasker.settings.nested import nested
 
 READ = [parameter for parameter in parameters() if not parameter.reserved]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tasker.lifecycle.machines.moves import StepPath
-from tasker.lifecycle.machines.step import OPEN_TO_OPERATORS, StepState
-from tasker.lifecycle.machines.task import TaskPath, TaskState
+from tasker.engine.states.step import OPEN_TO_OPERATORS, StepState
+from tasker.engine.states.step_changes import StepPath
+from tasker.engine.states.task import TaskPath, TaskState
 
 _S = StepState
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan
-from tasker.contracts.step_types import StepType
+from tasker.template.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan
+from tasker.template.step_types import StepType
 
 STANDARD, DECISION, DEFERRED = StepType.STANDARD, StepType.DECISION, StepType.DEFERRED
 BATCHABLE, WORKER = StepType.BATCHABLE, StepType.BATCH_WORKER

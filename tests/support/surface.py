@@ -109,7 +109,7 @@ def member(value: Any) -> str:
 
 def _is_readable(value: Any) -> bool:
     """True for a method of ours that may be read as well as called."""
-    return any(cls.__module__ == "tasker.contracts.readable" for cls in type(value).__mro__)
+    return any(cls.__module__ == "tasker.handlers.readable" for cls in type(value).__mro__)
 
 
 def signature(function: Any) -> str:

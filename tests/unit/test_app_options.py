@@ -11,10 +11,10 @@ from typing import Any, get_type_hints
 import pytest
 
 import tasker
-from tasker.app.embedded.options import RunOptions, SubmitOptions
+from tasker.app.lifecycle import RunOptions, SubmitOptions
 from tasker.errors import UsageError
-from tasker.services.pauses import PauseOptions, PauseTarget
-from tasker.services.submitting.submission import Submission, SubmissionOptions
+from tasker.services.operators.pauses import PauseOptions, PauseTarget
+from tasker.services.submission.submit import Submission, SubmissionOptions
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ["tasks", "steps", "pauses", "plans", "workers", "views"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.services.authentication.rsa_keys import generate
+from tasker.server.auth.verification_keys import generate
 from tools import audit
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, Capacity
+from tasker.process.connections import ORCHESTRATOR, WORKER, Capacity
 
 
 def test_the_processes_started_together_count_while_they_are_not_registered_yet() -> None:

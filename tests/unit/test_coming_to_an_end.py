@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tasker.process.supervision.stopping import to_its_end
+from tasker.process.stopping import to_its_end
 
 
 async def test_what_hangs_is_cut_off_when_its_time_is_over() -> None:

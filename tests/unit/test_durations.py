@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.durations import duration_seconds, duration_text, parse_duration
+from tasker.template.durations import duration_seconds, duration_text, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.lifecycle.breaker import BreakerHealth as BreakersHealth
-from tasker.lifecycle.deployment import HealthStatus, ListeningHealth
+from tasker.messaging.listening_modes import HealthStatus, ListeningHealth
 from tasker.process.health import process_health
+from tasker.resilience.breaker import BreakerHealth as BreakersHealth
 
 FINE, CLOSED = ListeningHealth(), BreakersHealth("healthy", "3 circuit breakers: 3 closed")
 OPEN, HALF = BreakersHealth("unhealthy", "payments is open"), BreakersHealth("degraded", "payments is half-open")

@@ -14,9 +14,9 @@ from tests.support.waiting import until
 
 PROGRAM = """
 import sys, threading
-from tasker.process.supervision import interpreter_watch
-interpreter_watch.SHORTEST_SECONDS = 2.0
-with interpreter_watch.watch_interpreter(2.0):
+from tasker.process import watchdogs
+watchdogs.SHORTEST_SECONDS = 2.0
+with watchdogs.watch_interpreter(2.0):
     print("watched", flush=True)
     for line in sys.stdin:
         print(line.strip(), flush=True)

@@ -13,30 +13,26 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tasker import hookspecs
-from tasker.app.assembly.worker import worker_process
-from tasker.app.embedded.app import App
+from tasker.app.app import App
+from tasker.app.worker_assembly import worker_process
 from tasker.cli.main import cli
-from tasker.contracts.metrics import Counter
-from tasker.contracts.plan import BreakerPolicy
 from tasker.execution.slots import Slots
-from tasker.handler import HandlerRegistry
-from tasker.hookspecs import (
-    BreakerChanged,
-    ClaimsThrottled,
-    TaskFinished,
-)
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.messaging import MessagingService, load_backend
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.offers import metrics_of
-from tasker.plugins.plugin_thread import PluginQueueLimits, PluginThread
-from tasker.plugins.process import PluginHost, plugins_of
-from tasker.resilience.registry import Breakers
+from tasker.metrics import Counter
+from tasker.plugins import hooks as hookspecs
+from tasker.plugins.contributions import metrics_of
+from tasker.plugins.found import PluginChoice
+from tasker.plugins.hook_arguments import BreakerChanged, ClaimsThrottled, TaskFinished
+from tasker.plugins.host import PluginHost, plugins_of
+from tasker.plugins.threads import PluginQueueLimits, PluginThread
+from tasker.resilience.breakers import Breakers
+from tasker.template.plan import BreakerPolicy
 from tests.support.strangers import install_plugin
 from tests.support.waiting import until
 
 TASK = TaskFinished("task", "complete")
-HEAD = "from tasker.hookspecs import hookimpl\nheard = []\n"
+HEAD = "from tasker.plugins.hooks import hookimpl\nheard = []\n"
 
 
 @pytest.fixture
@@ -47,9 +43,9 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def test_without_plugins_nobody_listens_and_nothing_is_imported() -> None:
     assert PluginHost().listener("tasker_attempt_started") is None
-    code = "import sys; from tasker.plugins.process import *; plugins_of(PluginChoice()); "
-    code += "import tasker.app.assembly.worker; "
-    code += "print([name for name in ('pluggy', 'tasker.hookspecs') if name in sys.modules])"
+    code = "import sys; from tasker.plugins.host import *; plugins_of(PluginChoice()); "
+    code += "import tasker.app.worker_assembly; "
+    code += "print([name for name in ('pluggy', 'tasker.plugins.hooks') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

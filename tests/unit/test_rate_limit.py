@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.api import rate_limit
-from tasker.api.rate_limit import RateLimit
 from tasker.errors import TooManyRequests
+from tasker.server import envelope as rate_limit
+from tasker.server.envelope import RateLimit
 
 
 class Clock:

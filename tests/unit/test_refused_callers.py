@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
-from tasker.services.server.refused_callers import RefusedCallers
+from tasker.server.auth.caller import RefusedCallers
 
 UNKNOWN, DENIED = NotAuthenticated("unknown API key"), NotPermitted("Missing required permission: tasks:read")
 

@@ -11,24 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from tasker.api.problems import problem_of
 from tasker.errors import TaskNotFound
 from tasker.errors.remedies import REQUESTS, command_form, http_form, remedy, see
+from tasker.server.errors import problem_of
 from tests.support.repository import ROOT
 
 COMMAND = re.compile(
     r"\btasker (?:auth|config|db|dlq|events|orchestrator|pause|plugin|resume|run|task|template|worker)\b"
 )
-PARTS = ("api", "db", "lifecycle", "messaging", "orchestration", "services", "web")
+PARTS = ("db", "engine", "messaging", "orchestration", "server", "services")
 LOCAL = (
     "db/caller_transaction.py",
     "db/database.py",
-    "db/input_index.py",
     "db/roles.py",
-    "services/authentication/",
-    "services/authoring/served.py",
+    "server/auth/",
     "services/configuration/",
-    "services/scaffold/",
+    "services/workflows/served.py",
 )
 """Raised at a command line or at the start of a process, never while a request is answered."""
 

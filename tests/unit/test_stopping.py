@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tasker.cli.options import STOP_SECONDS
-from tasker.process.supervision.stopping import grace_of, warn_short_grace
+from tasker.process.stopping import grace_of, warn_short_grace
 from tasker.settings.catalogue import by_path
 from tests.unit.template.support import plan_of, steps
 

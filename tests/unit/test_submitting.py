@@ -11,10 +11,10 @@ import pytest
 
 import tasker
 from tasker.errors import NotStorable, UsageError
-from tasker.handler import HandlerRegistry
-from tasker.services.authoring.target_plans import TargetPlans
-from tasker.services.submitting.submission import DraftFactory, Submission
-from tasker.services.submitting.task_requests import TaskRequestMessage
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.by_message import TaskRequestMessage
+from tasker.services.submission.submit import DraftFactory, Submission
+from tasker.services.workflows.target_plans import TargetPlans
 from tests.unit.handlers.support import TASK, plan_of, step_plan
 
 OUT_OF_RANGE = [2**31, -(2**31) - 1, "high", 1.5, True, None]

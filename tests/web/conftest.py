@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tasker.web.site import SECTIONS
+from tasker.server.web.site import SECTIONS
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.servers import browser as browsers
@@ -63,7 +63,7 @@ HANDLERS = """
     from pathlib import Path
 
     from tasker.errors import PermanentError
-    from tasker.step_handler.functional import (
+    from tasker.handlers.decorators import (
         BatchConfig, Decision, batch_analyzer, batch_worker, decision_handler, depends_on, step_handler
     )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from fastapi.routing import APIRoute
 
-from tasker.web.rendering import ROOT
-from tasker.web.routes import SUBJECTS
-from tasker.web.routes.replays import STEERED
+from tasker.server.web.pages import SUBJECTS
+from tasker.server.web.pages.dead_letters import STEERED
+from tasker.server.web.rendering import ROOT
 
 HERE = Path(__file__).parent
 SENDING = {"act", "sends"}

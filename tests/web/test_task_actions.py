@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tasker.web.bulk_actions import PORTION
+from tasker.server.web.pages.bulk import PORTION
 from tests.support.waiting import until
 from tests.web.by_mouse import act, opened_action, sends
 from tests.web.conftest import Shop

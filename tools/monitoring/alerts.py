@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.lifecycle.pressure import DepthLimits
+from tasker.resilience.pressure import DepthLimits
 from tools.monitoring.alert import Alert, Bound, one, two
 from tools.monitoring.care_alerts import CARE
 from tools.monitoring.connection_alerts import CONNECTIONS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasker.api.process.metrics import CATALOGUE as OF_PROCESSES
-from tasker.services.server.catalogue import OF_ITS_PROCESS, OF_THE_FLEET
+from tasker.process.metrics import PROCESS_CATALOGUE as OF_PROCESSES
+from tasker.services.fleet.metric_catalogue import OF_ITS_PROCESS, OF_THE_FLEET
 from tasker_prometheus.other_names import SAME
 from tasker_prometheus.table import ROWS
 

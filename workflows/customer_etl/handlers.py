@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tasker.errors import BusinessLogicError, TimeoutError
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.types import StepContext
 
 Result = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 
 Result = dict[str, int]
 

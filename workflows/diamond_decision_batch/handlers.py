@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.step_handler.functional import (
-    BatchConfig,
-    Decision,
-    batch_analyzer,
-    batch_worker,
-    decision_handler,
-    depends_on,
-    inputs,
-    step_handler,
-)
+from tasker.handlers.decisions import BatchConfig, Decision
+from tasker.step_handler import batch_analyzer, batch_worker, decision_handler, depends_on, inputs, step_handler
 from tasker.types import BatchWorkerContext, StepContext
 
 Result = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasker.errors import BusinessLogicError, RateLimitError, ValidationError
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.types import StepContext
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasker.errors import ValidationError
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.types import StepContext
 
 Result = dict[str, float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 
 Result = dict[str, Any]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.step_handler.functional import Decision, decision_handler, depends_on, inputs, step_handler
+from tasker.handlers.decisions import Decision
+from tasker.step_handler import decision_handler, depends_on, inputs, step_handler
 from tasker.types import StepContext
 
 Result = dict[str, Any]

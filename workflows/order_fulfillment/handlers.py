@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.errors import BusinessLogicError, NetworkError
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.types import StepContext
 
 Result = dict[str, Any]

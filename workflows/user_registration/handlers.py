@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.errors import BusinessLogicError, ServiceUnavailableError
-from tasker.step_handler.functional import depends_on, inputs, step_handler
+from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.types import StepContext
 
 Result = dict[str, Any]

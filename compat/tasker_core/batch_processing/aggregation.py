@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.expansion.outcome_forms import BATCH_KEY
-from tasker.types.dependency_results import names_with_prefix
+from tasker.handlers.dependency_results import names_with_prefix
+from tasker.handlers.outcome_forms import BATCH_KEY
 from tasker_core.models import DependencyResultsWrapper
 
 
@@ -50,5 +50,5 @@ class BatchAggregationScenario:
 
 def _workers(results: DependencyResultsWrapper, prefix: str) -> dict[str, dict[str, Any]]:
     """Return the results in the order of the batches."""
-    found = {name: results.get_results(name) for name in names_with_prefix(dict.fromkeys(results), prefix)}
-    return {name: value if isinstance(value, dict) else {} for name, value in found.items()}
+    contents = {name: results.get_results(name) for name in names_with_prefix(dict.fromkeys(results), prefix)}
+    return {name: value if isinstance(value, dict) else {} for name, value in contents.items()}

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from tasker.batch_processing.forms import BatchForms
-from tasker.contracts.expansion.outcome_forms import BATCH_KEY
+from tasker.handlers.batchable import BatchForms
+from tasker.handlers.outcome_forms import BATCH_KEY
 from tasker_core.answering import Answering
 from tasker_core.batch_processing.aggregation import BatchAggregationScenario
 from tasker_core.batch_processing.cursors import BatchWorkerConfig, batch_size_within, ranges, shares, wire_cursors
@@ -96,10 +96,10 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
 
     def handle_no_op_worker(self, context: StepContext) -> StepHandlerResult | None:
         """Return the result of the placeholder for a task without batches, or None for a real worker."""
-        found = self.get_batch_worker_inputs(context)
-        if found is None or not found.is_no_op:
+        inputs = self.get_batch_worker_inputs(context)
+        if inputs is None or not inputs.is_no_op:
             return None
-        result = {"batch_id": found.cursor.batch_id, "no_op": True, "processed_count": 0, "message": "no batches"}
+        result = {"batch_id": inputs.cursor.batch_id, "no_op": True, "processed_count": 0, "message": "no batches"}
         return StepHandlerResult.success({**result, "processed_at": datetime.now(UTC).isoformat()})
 
     def batch_worker_success(
@@ -132,8 +132,8 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         self, outcome: BatchWorkerOutcome, message: str | None = None, metadata: dict[str, Any] | None = None
     ) -> StepHandlerResult:
         """Return the result of a batch with some failed items: a success with `partial_failure` set."""
-        said = {"partial_failure_message": message} if message else {}
-        result = {**_counts(outcome), "partial_failure": True, **said}
+        details = {"partial_failure_message": message} if message else {}
+        result = {**_counts(outcome), "partial_failure": True, **details}
         return self._succeeded(result, metadata, batch_worker=True, had_failures=True)
 
     def checkpoint_yield(
@@ -167,8 +167,8 @@ class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):
         none."""
         if scenario.is_no_batches:
             return self.no_batches_aggregation_result(zero_metrics)
-        found = scenario.batch_results
-        totals = {"batch_results": found} if aggregation_fn is None else aggregation_fn(found)
+        results = scenario.batch_results
+        totals = {"batch_results": results} if aggregation_fn is None else aggregation_fn(results)
         return self._succeeded({**totals, "worker_count": scenario.worker_count, "scenario": "with_batches"}, None)
 
     @staticmethod

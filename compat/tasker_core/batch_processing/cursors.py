@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tasker.batch_processing.batchable import BatchWorkerConfig as EngineShare
-from tasker.contracts.expansion.outcome_forms import batch_id
+from tasker.handlers.batchable import BatchWorkerConfig as EngineShare
+from tasker.handlers.outcome_forms import batch_id
 from tasker_core.types import CursorConfig, RustCursorConfig
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.domain_events import EventDeclaration, PublishContext, StepResult
+from tasker.handlers.events.publisher import EventDeclaration, PublishContext, StepResult
 from tasker_core.domain_events.context import StepEventContext
 from tasker_core.domain_events.poller import DomainEventCallback, ErrorCallback, InProcessDomainEventPoller
 from tasker_core.domain_events.publisher import BasePublisher, DefaultPublisher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.domain_events import StepEventContext as EngineContext
+from tasker.handlers.events.publisher import StepEventContext as EngineContext
 
 
 class StepEventContext(EngineContext):

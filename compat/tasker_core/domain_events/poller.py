@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tasker.domain_events import InProcessDomainEventPoller as EnginePoller
-from tasker.domain_events.poller import Wants
-from tasker.types import InProcessDomainEvent
+from tasker.handlers.events.poller import InProcessDomainEventPoller as EnginePoller
+from tasker.handlers.events.poller import Wants
+from tasker.handlers.events.publisher import InProcessDomainEvent
 
 DomainEventCallback: TypeAlias = Callable[[InProcessDomainEvent], None]
 ErrorCallback: TypeAlias = Callable[[Exception], None]
@@ -29,11 +29,11 @@ class InProcessDomainEventPoller(EnginePoller):
     @property
     def stats(self) -> dict[str, int]:
         """Number of polls, of events delivered, and of events dropped because too many waited."""
-        found = super().stats
+        counts = super().stats
         return {
-            "poll_count": found["poll_count"],
-            "events_processed": found["events_processed"],
-            "events_lagged": found["events_dropped"],
+            "poll_count": counts["poll_count"],
+            "events_processed": counts["events_processed"],
+            "events_lagged": counts["events_dropped"],
         }
 
     def _shown(self, event: dict[str, Any]) -> InProcessDomainEvent:

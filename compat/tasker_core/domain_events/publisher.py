@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.domain_events import BasePublisher as EnginePublisher
-from tasker.domain_events import DefaultPublisher as EngineDefault
-from tasker.domain_events import StepEventContext
+from tasker.handlers.events.publisher import BasePublisher as EnginePublisher
+from tasker.handlers.events.publisher import DefaultPublisher as EngineDefault
+from tasker.handlers.events.publisher import StepEventContext
 
 
 class BasePublisher(EnginePublisher):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from tasker.domain_events import InProcessDomainEventPoller as EnginePoller
-from tasker.domain_events import PublisherRegistry as EnginePublishers
-from tasker.domain_events import SubscriberRegistry as EngineSubscribers
+from tasker.handlers.events.poller import InProcessDomainEventPoller as EnginePoller
+from tasker.handlers.events.registries import PublisherRegistry as EnginePublishers
+from tasker.handlers.events.registries import SubscriberRegistry as EngineSubscribers
 from tasker_core.domain_events.publisher import BasePublisher, DefaultPublisher
 from tasker_core.domain_events.subscriber import BaseSubscriber
 
@@ -96,8 +96,8 @@ class SubscriberRegistry(EngineSubscribers):
             "registered_instances": len(self._subscribers),
             "active_subscribers": len(self._started),
             "subscriptions": [
-                {"class": type(found).__name__, "patterns": found.subscriptions, "active": found.active}
-                for found in self._started
+                {"class": type(subscriber).__name__, "patterns": subscriber.subscriptions, "active": subscriber.active}
+                for subscriber in self._started
             ],
         }
 

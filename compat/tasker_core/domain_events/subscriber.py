@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.domain_events import BaseSubscriber as EngineSubscriber
+from tasker.handlers.events.subscriber import BaseSubscriber as EngineSubscriber
 
 
 class BaseSubscriber(EngineSubscriber):

@@ -39,11 +39,11 @@ class TaskerError(engine.TaskerError):
         context: dict[str, Any] | None = None,
     ) -> None:
         noted = {"error_code": error_code, "retry_after": retry_after}
-        kept = {key: value for key, value in noted.items() if value is not None}
+        details = {key: value for key, value in noted.items() if value is not None}
         super().__init__(
             message,
             retryable=retryable,
-            metadata={**(metadata or {}), **kept, **(context or {})},
+            metadata={**(metadata or {}), **details, **(context or {})},
             error_code=error_code,
             retry_after=retry_after,
             context=context,

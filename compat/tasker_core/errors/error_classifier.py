@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from tasker.errors import error_classifier as engine
+from tasker.errors import handler as engine
 from tasker_core import errors
 
 __all__ = ["ErrorClassifier", "get_classifier", "is_permanent", "is_retryable"]
@@ -65,9 +65,9 @@ class ErrorClassifier(engine.ErrorClassifier):
         return {"error_type": type(exception).__name__, "retryable": retryable, "classification": rule}
 
     def _judged(self, exception: BaseException) -> tuple[bool, str]:
-        own = getattr(exception, "retryable", None)
-        if own is not None:
-            return bool(own), "explicit_attribute"
+        retryable = getattr(exception, "retryable", None)
+        if retryable is not None:
+            return bool(retryable), "explicit_attribute"
         if isinstance(exception, self.PERMANENT_ERROR_CLASSES):
             return False, "permanent_class"
         if isinstance(exception, self.RETRYABLE_ERROR_CLASSES):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tasker.registry import BaseResolver
+from tasker.handlers.registry.resolver import BaseResolver
 
 __all__ = ["BaseResolver"]

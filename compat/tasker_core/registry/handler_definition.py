@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.registry import HandlerDefinition as EngineDefinition
+from tasker.handlers.registry.resolver import HandlerDefinition as EngineDefinition
 
 
 @dataclass

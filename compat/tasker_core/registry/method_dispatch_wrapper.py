@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.errors import MethodNotFound
-from tasker.registry import MethodDispatchWrapper as EngineWrapper
+from tasker.handlers.registry.invocation import MethodDispatchWrapper as EngineWrapper
 
 
 class MethodDispatchWrapper(EngineWrapper):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from tasker.registry import BaseResolver, HandlerDefinition
+from tasker.handlers.registry.resolver import BaseResolver, HandlerDefinition
 
 
 class RegistryResolver(BaseResolver):

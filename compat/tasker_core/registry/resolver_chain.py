@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasker.errors import ResolutionError, ResolverNotFoundError
-from tasker.registry import BaseResolver, HandlerDefinition
-from tasker.registry import ResolverChain as EngineChain
-from tasker.registry.handler_object import to_handler
-from tasker.registry.published_form import answer_of
+from tasker.handlers.registry.invocation import to_handler
+from tasker.handlers.registry.resolver import BaseResolver, HandlerDefinition, answer_of
+from tasker.handlers.registry.resolver_chain import ResolverChain as EngineChain
 from tasker_core.registry.method_dispatch_wrapper import MethodDispatchWrapper
 from tasker_core.registry.resolvers import ClassLookupResolver, ExplicitMappingResolver
 from tasker_core.registry.resolvers.instances import instance
@@ -50,10 +49,12 @@ class ResolverChain(EngineChain):
         Only the resolver that the definition names is asked. Raises `ResolverNotFoundError` if there is none of that
         name.
         """
-        found = self._found(definition, config or {}, first)
-        if found is None:
+        resolved = self._found(definition, config or {}, first)
+        if resolved is None:
             return None
-        made = instance(found, definition) if isinstance(found, type) else to_handler(found, definition.callable)
+        made = (
+            instance(resolved, definition) if isinstance(resolved, type) else to_handler(resolved, definition.callable)
+        )
         return None if made is None else self.wrap_for_method_dispatch(made, definition)
 
     def _found(self, definition: HandlerDefinition, config: dict[str, Any], first: Sequence[BaseResolver]) -> Any:

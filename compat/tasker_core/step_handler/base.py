@@ -13,7 +13,7 @@ from tasker_core.types import StepContext, StepHandlerResult
 if TYPE_CHECKING:
     from abc import ABC as EngineHandler  # the engine's `call` is declared with the engine's context
 else:
-    from tasker.step_handler import StepHandler as EngineHandler
+    from tasker.handlers.step_handler import StepHandler as EngineHandler
 
 __all__ = ["StepHandler", "StepHandlerCallResult"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.handler_roles import HandlerRole
+from tasker.handlers.handler_roles import HandlerRole
 from tasker_core.step_handler.base import StepHandler
 from tasker_core.step_handler.mixins.decision import DecisionMixin
 

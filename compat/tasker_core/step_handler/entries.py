@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tasker.step_handler.checkpoint import checkpoint_yield
-from tasker.types import StepContext as EngineContext
+from tasker.handlers.context import StepContext as EngineContext
+from tasker.handlers.step_handler import checkpoint_yield
 from tasker_core.types import StepContext
 
 SHIPPED = ("tasker", "tasker_core", "builtins", "abc")
@@ -38,8 +38,8 @@ def wants_config(cls: type) -> bool:
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     except (TypeError, ValueError):
         return False
-    wanted = [p for p in list(signature.parameters.values())[1:] if p.default is p.empty and p.kind < p.VAR_KEYWORD]
-    return [p.name for p in wanted if p.kind is not p.VAR_POSITIONAL] == ["config"]
+    required = [p for p in list(signature.parameters.values())[1:] if p.default is p.empty and p.kind < p.VAR_KEYWORD]
+    return [p.name for p in required if p.kind is not p.VAR_POSITIONAL] == ["config"]
 
 
 def _is_shipped(owner: type, base: type) -> bool:

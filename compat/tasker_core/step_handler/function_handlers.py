@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from tasker.contracts.handler_roles import HandlerRole
 from tasker.errors import PermanentError, RetryableError, TaskerError
-from tasker.step_handler.binding import CONTEXT_NAMES, bind, declared_dependencies, declared_inputs
-from tasker.step_handler.decisions import BatchConfig
-from tasker.step_handler.function_handler import class_for
+from tasker.handlers.binding import CONTEXT_NAMES, bind, declared_dependencies, declared_inputs
+from tasker.handlers.decisions import BatchConfig
+from tasker.handlers.function_handlers import class_for
+from tasker.handlers.handler_roles import HandlerRole
 from tasker_core.batch_processing import Batchable
 from tasker_core.step_handler.base import StepHandler
 from tasker_core.step_handler.mixins import APIMixin, DecisionMixin
@@ -48,8 +48,8 @@ class FunctionHandler(StepHandler):
         """Return the declared arguments, those of this kind of handler, and the context if the function has a parameter
         for it."""
         parameters = inspect.signature(self.function).parameters
-        wanted = [name for name in CONTEXT_NAMES if name in parameters]
-        return {**_declared(self.function, context), **dict.fromkeys(wanted[:1], context), **self.given(context)}
+        context_names = [name for name in CONTEXT_NAMES if name in parameters]
+        return {**_declared(self.function, context), **dict.fromkeys(context_names[:1], context), **self.given(context)}
 
 
 class AsyncCall(FunctionHandler):
@@ -123,14 +123,14 @@ def handler_class(
 
 
 def _declared(function: Callable[..., Any], context: StepContext) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for parameter, (step, model) in declared_dependencies(function).items():
         value = context.get_dependency_result(step)
-        found[parameter] = model.model_validate(value) if _fits(model, value) else value  # type: ignore[union-attr]
+        arguments[parameter] = model.model_validate(value) if _fits(model, value) else value  # type: ignore[union-attr]
     keys, input_model = declared_inputs(function)
     if input_model is not None:
-        return {**found, "inputs": input_model(**_known_fields(input_model, context))}
-    return {**found, **{key: context.get_input(key) for key in keys}}
+        return {**arguments, "inputs": input_model(**_known_fields(input_model, context))}
+    return {**arguments, **{key: context.get_input(key) for key in keys}}
 
 
 def _fits(model: type | None, value: Any) -> bool:

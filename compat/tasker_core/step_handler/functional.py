@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tasker.step_handler.binding import declare, declared_dependencies, declared_inputs
-from tasker.step_handler.decisions import BatchConfig
-from tasker.step_handler.functional import FunctionalHandler, HandlerDecorator
+from tasker.handlers.binding import declare, declared_dependencies, declared_inputs
+from tasker.handlers.decisions import BatchConfig
+from tasker.handlers.decorators import FunctionalHandler, HandlerDecorator
 from tasker_core.step_handler.function_handlers import (
     ApiFunction,
     BatchAnalyzerFunction,
@@ -87,10 +87,10 @@ def api_handler(
 
 def depends_on(**deps: str | tuple[str, type]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Fill parameters with results of steps above: `cart="validate_cart"`, or `cart=("validate_cart", Cart)`."""
-    wanted = {name: (dep, None) if isinstance(dep, str) else tuple(dep) for name, dep in deps.items()}
+    dependencies = {name: (dep, None) if isinstance(dep, str) else tuple(dep) for name, dep in deps.items()}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        declare(function, "depends_on", {**declared_dependencies(function), **wanted})
+        declare(function, "depends_on", {**declared_dependencies(function), **dependencies})
         return function
 
     return decorate

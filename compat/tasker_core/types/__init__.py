@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tasker.types import (
-    BatchAggregationResult,
-    BatchWorkerOutcome,
-    BootstrapResult,
+from tasker.handlers.batch_outcomes import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig, no_batches
+from tasker.handlers.batch_worker import BatchWorkerOutcome
+from tasker.handlers.client_models import (
     ClientHealthResponse,
     ClientPaginationInfo,
     ClientStepAuditResponse,
@@ -13,23 +12,19 @@ from tasker.types import (
     ClientStepResponse,
     ClientTaskListResponse,
     ClientTaskResponse,
+)
+from tasker.handlers.events.publisher import DomainEventMetadata, ExecutionResult, InProcessDomainEvent
+from tasker.handlers.results import StepError, StepExecutionResult, StepHandlerCallResult
+from tasker.handlers.worker_models import (
+    BootstrapResult,
     ComponentHealth,
-    DomainEventMetadata,
-    ExecutionResult,
     FfiDispatchMetrics,
     HealthCheck,
-    InProcessDomainEvent,
     LogContext,
-    NoBatchesOutcome,
-    RustCursorConfig,
     StarvationWarning,
-    StepError,
-    StepExecutionResult,
-    StepHandlerCallResult,
     WorkerConfig,
     WorkerMetrics,
     WorkerStatus,
-    no_batches,
 )
 from tasker_core.types.batches import (
     BatchAnalyzerOutcome,

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from tasker.contracts.expansion.outcome_forms import BATCH_KEY
-from tasker.contracts.readable import yes_or_no
 from tasker.errors import ValidationError
-from tasker.types import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig
-from tasker.types import BatchAnalyzerOutcome as EngineAnalysis
-from tasker.types import BatchMetadata as EngineMetadata
-from tasker.types import BatchWorkerContext as EngineWorkerContext
-from tasker.types import RustBatchWorkerInputs as EngineInputs
-from tasker.types import StepContext as EngineContext
-from tasker.types import aggregate_batch_results as engine_totals
+from tasker.handlers.batch_outcomes import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig
+from tasker.handlers.batch_outcomes import BatchAnalyzerOutcome as EngineAnalysis
+from tasker.handlers.batch_outcomes import aggregate_batch_results as engine_totals
+from tasker.handlers.batch_worker import BatchMetadata as EngineMetadata
+from tasker.handlers.batch_worker import BatchWorkerContext as EngineWorkerContext
+from tasker.handlers.batch_worker import RustBatchWorkerInputs as EngineInputs
+from tasker.handlers.context import StepContext as EngineContext
+from tasker.handlers.outcome_forms import BATCH_KEY
+from tasker.handlers.readable import yes_or_no
 from tasker_core.models import DependencyResultsWrapper
 
 COUNTS = ("items_processed", "items_succeeded", "items_failed", "items_skipped")
@@ -48,10 +48,10 @@ class RustBatchWorkerInputs(EngineInputs):
         if not isinstance(inputs, Mapping):
             return None
         try:
-            found = EngineInputs.parse(inputs)
+            parsed = EngineInputs.parse(inputs)
         except ValidationError:
             return None
-        return None if found is None else cls.model_validate(found.model_dump(mode="json"))
+        return None if parsed is None else cls.model_validate(parsed.model_dump(mode="json"))
 
 
 class CursorConfig(BaseModel):
@@ -135,8 +135,8 @@ def _checkpoint(step_context: EngineContext) -> dict[str, Any]:
 def _batches(results: Any) -> int:
     """Return the number of batches of the analysis above, or 1 if it is not known."""
     known = DependencyResultsWrapper.from_dict(results if isinstance(results, dict) else None)
-    found = [value for value in map(known.get_results, known) if isinstance(value, dict)]
-    return next((value["worker_count"] for value in found if BATCH_KEY in value and "worker_count" in value), 1)
+    contents = [value for value in map(known.get_results, known) if isinstance(value, dict)]
+    return next((value["worker_count"] for value in contents if BATCH_KEY in value and "worker_count" in value), 1)
 
 
 class CreateBatchesOutcome(BaseModel):
@@ -170,5 +170,8 @@ def aggregate_batch_results(
     worker_results: list[dict[str, Any] | None], max_errors: int = 100
 ) -> BatchAggregationResult:
     """Add up the results of workers. A missing count is 0."""
-    counted = [None if found is None else {**dict.fromkeys(COUNTS, 0), **found} for found in worker_results]
+    counted = [
+        None if worker_result is None else {**dict.fromkeys(COUNTS, 0), **worker_result}
+        for worker_result in worker_results
+    ]
     return engine_totals(counted, max_errors)

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from tasker.contracts.readable import yes_or_no
-from tasker.types import FfiStepEvent as EngineEvent
-from tasker.types import StepContext as EngineContext
+from tasker.handlers.context import StepContext as EngineContext
+from tasker.handlers.legacy_event import FfiStepEvent as EngineEvent
+from tasker.handlers.readable import yes_or_no
 from tasker_core.models import TaskSequenceStepWrapper
 
 
@@ -47,12 +47,12 @@ class StepContext(EngineContext):
 
     def get_dependency_result(self, step_name: str) -> Any:
         """Return the content of a dependency's envelope, or None if it has no result."""
-        found = self.dependency_results.get(step_name)
-        return found["result"] if isinstance(found, dict) and "result" in found else found
+        envelope = self.dependency_results.get(step_name)
+        return envelope["result"] if isinstance(envelope, dict) and "result" in envelope else envelope
 
     def get_all_dependency_results(self, prefix: str) -> list[Any]:
         """Return the results of the steps above whose names start with `prefix`."""
-        return [found for found in super().get_all_dependency_results(prefix) if found is not None]
+        return [result for result in super().get_all_dependency_results(prefix) if result is not None]
 
     @yes_or_no
     def has_checkpoint(self) -> bool:

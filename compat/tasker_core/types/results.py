@@ -6,7 +6,7 @@ from enum import Enum
 
 from pydantic import ConfigDict, Field
 
-from tasker.types import StepHandlerResult as EngineResult
+from tasker.handlers.results import StepHandlerResult as EngineResult
 
 
 class ResultStatus(str, Enum):  # noqa: UP042 (its text is published as `ResultStatus.SUCCESS`)

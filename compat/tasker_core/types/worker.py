@@ -6,7 +6,7 @@ from enum import Enum
 
 from pydantic import ConfigDict, Field
 
-from tasker.types import BootstrapConfig as EngineConfig
+from tasker.handlers.worker_models import BootstrapConfig as EngineConfig
 
 
 class WorkerState(str, Enum):  # noqa: UP042 (its text is published as `WorkerState.RUNNING`)

@@ -20,21 +20,21 @@ from tasker.app.configured.plugins import plugin_choice
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import SEARCH_PATHS, VALUE_LIMIT_BYTES
-from tasker.contracts.messaging import DEFAULT_BACKEND, BackendSettings
-from tasker.contracts.plan import RetryPolicy
+from tasker.dataclasses import dataclass
 from tasker.db.limits import DatabaseSettings
 from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_variables
-from tasker.lifecycle.deployment import ORCHESTRATOR_EVENTS, EventSettings
-from tasker.lifecycle.pressure import DepthLimits
+from tasker.json_values import VALUE_LIMIT_BYTES
+from tasker.messaging.listening_modes import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import exclude_plugins, installed, load
-from tasker.process.http import HttpSettings, PortSettings
-from tasker.resilience.registry import BreakerPolicies
+from tasker.orchestration.sweep import SweepSettings
+from tasker.plugins.found import PluginChoice, exclude_plugins, installed, load
+from tasker.process.http_settings import HttpSettings, PortSettings
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.resilience.pressure import DepthLimits
+from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
+from tasker.settings.defaults import SEARCH_PATHS
+from tasker.template.plan import RetryPolicy
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -121,8 +121,8 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
         return UNCONFIGURED
     from tasker.services.configuration.loading import load
 
-    found = load(context, environ)
-    made = replace(configured(found.settings, found.backends), origin=found.origin)
+    configuration = load(context, environ)
+    made = replace(configured(configuration.settings, configuration.backends), origin=configuration.origin)
     # without a file there are no fleet defaults, so those of registered templates apply
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
@@ -130,7 +130,7 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
 def _plugins_have_settings() -> bool:
     """Return whether a plugin that is enabled by default has settings, which variables might supply."""
     exclude_plugins(())
-    return any("tasker_settings" in load(each).hooks for each in installed() if not each.optional)
+    return any("tasker_settings" in load(plugin).hooks for plugin in installed() if not plugin.optional)
 
 
 def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasker.app.configured.resilience import storm_settings
-from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.retention import LIMITS, RetentionRule
-from tasker.lifecycle.choices import ExpansionLimits
-from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
-from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.engine.calls import FleetRules
+from tasker.engine.calls import FleetRules
+from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.orchestration.dead_letters import StalenessLimits, StalenessSettings
+from tasker.orchestration.pruning import RetentionSettings
+from tasker.orchestration.sweep import SweepSettings
+from tasker.settings.retention import LIMITS, RetentionRule
+from tasker.template.plan import RetryPolicy
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -38,15 +38,15 @@ def sweep_settings(settings: Settings) -> SweepSettings:
 def staleness_settings(settings: Settings) -> StalenessSettings:
     """Return the limits at which tasks without progress are stale, and the actions for them."""
     dlq, stall = settings.orchestration.dlq, settings.orchestration.batch_processing.checkpoint_stall_minutes
-    found, thresholds = dlq.staleness_detection, dlq.staleness_detection.thresholds
+    detection, thresholds = dlq.staleness_detection, dlq.staleness_detection.thresholds
     return StalenessSettings(
-        enabled=dlq.enabled and found.enabled,
-        dry_run=found.dry_run,
-        slice=found.batch_size,
-        interval_ms=found.detection_interval_seconds * 1000,
-        to_error=found.actions.auto_transition_to_error,
-        to_dlq=found.actions.auto_move_to_dlq,
-        channel=found.actions.event_channel if found.actions.emit_events else None,
+        enabled=dlq.enabled and detection.enabled,
+        dry_run=detection.dry_run,
+        slice=detection.batch_size,
+        interval_ms=detection.detection_interval_seconds * 1000,
+        to_error=detection.actions.auto_transition_to_error,
+        to_dlq=detection.actions.auto_move_to_dlq,
+        channel=detection.actions.event_channel if detection.actions.emit_events else None,
         limits=StalenessLimits(
             thresholds.waiting_for_dependencies_minutes,
             thresholds.waiting_for_retry_minutes,
@@ -59,11 +59,11 @@ def staleness_settings(settings: Settings) -> StalenessSettings:
 
 def retention_settings(settings: Settings) -> RetentionSettings:
     """Return the rules for deleting finished tasks and events, with interval and batch size."""
-    found = settings.common.retention
-    general = RetentionRule(**{name: getattr(found, name) or None for name in LIMITS})
-    rules = (*map(RetentionRule.parse, found.rules), *((general,) if general.limits else ()))
-    events_ms = found.events_days * 86_400_000 or None
-    return RetentionSettings(rules, found.interval_seconds * 1000, found.batch_size, events_ms)
+    retention = settings.common.retention
+    general = RetentionRule(**{name: getattr(retention, name) or None for name in LIMITS})
+    rules = (*map(RetentionRule.parse, retention.rules), *((general,) if general.limits else ()))
+    events_ms = retention.events_days * 86_400_000 or None
+    return RetentionSettings(rules, retention.interval_seconds * 1000, retention.batch_size, events_ms)
 
 
 def rules(settings: Settings) -> FleetRules:

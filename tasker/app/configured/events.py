@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tasker.lifecycle.deployment import DeploymentMode, EventSettings
+from tasker.messaging.listening_modes import DeploymentMode, EventSettings
 
 if TYPE_CHECKING:
+    from tasker.settings.listening import HealthReporting
     from tasker.settings.model import Settings
-    from tasker.settings.tables.event_systems import HealthReporting
 
 
 def worker_events(settings: Settings) -> EventSettings:

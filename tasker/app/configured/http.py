@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasker.app.configured.unset import is_set
-from tasker.process.http import HttpPool, HttpSettings, PortSettings
-from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
+from tasker.settings.authentication import ApiKey, AuthSettings
 
 if TYPE_CHECKING:
+    from tasker.settings.http import OrchestrationAuth, WorkerAuth
     from tasker.settings.model import Settings
-    from tasker.settings.tables.api import OrchestrationAuth, WorkerAuth
 
 
 def http_settings(settings: Settings) -> HttpSettings:
@@ -59,7 +59,8 @@ def worker_port(settings: Settings) -> PortSettings:
 
 def _auth(auth: OrchestrationAuth | WorkerAuth) -> AuthSettings:
     keys = [
-        ApiKey(each.key, each.permissions, each.name or each.description, each.namespaces) for each in auth.api_keys
+        ApiKey(api_key.key, api_key.permissions, api_key.name or api_key.description, api_key.namespaces)
+        for api_key in auth.api_keys
     ]
     return AuthSettings(
         enabled=auth.enabled,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tasker.contracts.messaging import BackendSettings
 from tasker.messaging.queues import QueueNames
+from tasker.settings.addresses import BackendSettings
 
 if TYPE_CHECKING:
-    from tasker.contracts.settings import Table
     from tasker.settings.model import Settings
+    from tasker.settings.table import Table
 
 
 def queue_names(settings: Settings) -> QueueNames:
@@ -25,14 +25,14 @@ def backend_settings(settings: Settings, others: Mapping[str, BackendSettings]) 
     the backend.
     """
     tables = settings.common.queues.tables()
-    known = {name: given for name, table in tables.items() if (given := _told(table))}
+    known = {name: values for name, table in tables.items() if (values := _told(table))}
     return {**known, **others}
 
 
 def _told(table: Table) -> BackendSettings:
-    from tasker.settings.installed import overruling
-    from tasker.settings.layering import leaves, nested
+    from tasker.settings.installed_tables import overruling
+    from tasker.settings.nested import leaves, nested
 
     read_here = overruling(type(table))
-    given = leaves(table.model_dump(exclude_unset=True))
-    return nested({path: value for path, value in given if path not in read_here})
+    entries = leaves(table.model_dump(exclude_unset=True))
+    return nested({path: value for path, value in entries if path not in read_here})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.plugins.choice import PluginChoice
+from tasker.plugins.found import PluginChoice
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 def plugin_choice(settings: Settings) -> PluginChoice:
     """Return the enabled and disabled plugins, and the plugin tables that contain settings."""
     plugins = settings.plugins
-    given = {name: table for name, table in plugins.tables().items() if table.model_fields_set}
-    return PluginChoice(plugins.enabled, plugins.disabled, given)
+    tables = {name: table for name, table in plugins.tables().items() if table.model_fields_set}
+    return PluginChoice(plugins.enabled, plugins.disabled, tables)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tasker.app.bootstrap import not_empty
 from tasker.app.configured import Configured, from_environment
+from tasker.app.preparation import not_empty
 from tasker.errors import UsageError
 
 

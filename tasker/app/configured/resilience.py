@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH
-from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.pressure import BufferLimits, DepthLimits
-from tasker.orchestration.sweeping.storms import FailureBurstSettings
-from tasker.resilience.registry import BreakerPolicies
+from tasker.orchestration.failure_storms import FailureBurstSettings
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.resilience.pressure import BufferLimits, DepthLimits
+from tasker.settings.defaults import SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH
+from tasker.template.plan import BreakerPolicy
 
 if TYPE_CHECKING:
+    from tasker.settings.breakers import BreakerThresholds, ReadinessThresholds
     from tasker.settings.model import Settings
-    from tasker.settings.tables.breakers import BreakerThresholds, ReadinessThresholds
 
 SINGLE_PROCESS_DEPTH = DepthLimits(SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH)
 """Limits of a single process that submits and works: waiting tasks are in the database and block no other process."""

@@ -8,13 +8,13 @@ from tasker.app.configured.engine import rules
 from tasker.app.configured.events import worker_events
 from tasker.app.configured.resilience import completion_buffer
 from tasker.app.configured.unset import is_set
-from tasker.contracts.events.subscribing import SubscriberLimits
 from tasker.execution.settings import WorkerSettings
-from tasker.step_output import LEVELS
+from tasker.handlers.claims import SubscriberLimits
+from tasker.logging.step_log import LEVELS
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
-    from tasker.settings.tables.channels import InProcessEvents
+    from tasker.settings.queues import InProcessEvents
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:

@@ -12,14 +12,15 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from tasker.cli.live.rows import ABSENT, LiveRow, Tree
-from tasker.cli.render.values import COLOURS, SYMBOLS, duration, end_of_pause, held_by_pause
-from tasker.services.progress import StepProgress
-from tasker.step_output import capture_prints
+from tasker.cli.live.tree import ABSENT, LiveRow, Tree
+from tasker.cli.render.values import COLOURS, end_of_pause, held_by_pause
+from tasker.logging.step_log import capture_prints
+from tasker.services.wording import SYMBOLS, duration
+from tasker.views.progress import StepProgress
 
 if TYPE_CHECKING:
     from tasker.cli.live.feed import Feed
-    from tasker.contracts.plan import Plan
+    from tasker.template.plan import Plan
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TROUBLED = ("error", "waiting_for_retry")
@@ -89,7 +90,7 @@ def _elapsed(feed: Feed) -> str:
 
 def pause_lines(pauses: Sequence[Mapping[str, Any]]) -> list[Text]:
     """Return two lines for each pause: the pause, and how to end it."""
-    texts = [text for each in pauses for text in (held_by_pause(each), f"  to resume: {end_of_pause(each)}")]
+    texts = [text for pause in pauses for text in (held_by_pause(pause), f"  to resume: {end_of_pause(pause)}")]
     return [Text(text, "yellow", no_wrap=True, overflow="ellipsis") for text in texts]
 
 
@@ -103,9 +104,9 @@ def picture(rows: Sequence[LiveRow], width: int, spare: int = 0) -> Group:
     state = max(text.cell_len for text in states)
     others = state + attempt + time_ + 3 * GAP
     # A row without a state is only a note and may span the other columns.
-    wanted = max((_name(row).cell_len for row in rows if row.state), default=0)
+    widest = max((_name(row).cell_len for row in rows if row.state), default=0)
     note = min(NOTE_KEPT, max((cell_len(row.note) + GAP for row in rows if row.note), default=0))
-    name = max(MIN_NAME, min(wanted, width - others - note))
+    name = max(MIN_NAME, min(widest, width - others - note))
     lines = []
     for row, text in zip(rows, states, strict=True):
         line = _cell(_name(row), name) if row.state else _name(row)
@@ -119,9 +120,9 @@ def picture(rows: Sequence[LiveRow], width: int, spare: int = 0) -> Group:
             line = Text(" " * GAP).join([line, *cells, Text("" if below else row.note, style="dim")])
             lines.append(_cut(line, width))
             if below:
-                told = _below(row, width, spare if row.explained else 1)
-                spare -= len(told)
-                lines += told
+                note_lines = _below(row, width, spare if row.explained else 1)
+                spare -= len(note_lines)
+                lines += note_lines
         else:
             lines.append(_cut(line, width))
     return Group(*lines)
@@ -131,8 +132,8 @@ def _below(row: LiveRow, width: int, most: int) -> list[Text]:
     """Return the note of a row on at most `most` lines of its own."""
     margin = " " * (cell_len(row.prefix) + GAP)
     first, *rest = textwrap.wrap(row.note, max(NOTE_KEPT, width - len(margin))) if most > 1 else [row.note]
-    found = [first, *rest[: most - 2], " ".join(rest[most - 2 :])] if len(rest) >= most else [first, *rest]
-    return [_cut(Text(margin + line), width) for line in found]
+    lines = [first, *rest[: most - 2], " ".join(rest[most - 2 :])] if len(rest) >= most else [first, *rest]
+    return [_cut(Text(margin + line), width) for line in lines]
 
 
 def _cut(line: Text, width: int) -> Text:

@@ -1,1 +1,1 @@
-"""Text output of tasks, steps, values and tables."""
+"""Tasks, steps and tables as text."""

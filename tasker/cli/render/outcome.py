@@ -1,29 +1,22 @@
-"""Text output of a task's outcome: results of the final steps, failures with every attempt."""
+"""End of a task as text: its outcome, the reasons for waiting, and the next commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.render.values import (
-    clock_time,
-    counted,
-    duration,
-    names_text,
-    one_line,
-    pretty_json,
-    state_text,
-    wrapped,
-)
-from tasker.errors.traceback_text import exception_of, traceback_of
-from tasker.lifecycle.machines.step import SATISFYING
-from tasker.services.folding import folded, folded_names, span
+from tasker.cli.render.values import COLOURS, clock_time, date_time, names_text, pretty_json, state_text, wrapped
+from tasker.engine.states.step import SATISFYING
+from tasker.errors.tracebacks import exception_of, traceback_of
+from tasker.services.wording import counted, duration, folded, folded_names, one_line, span
 
 if TYPE_CHECKING:
-    from tasker.services.reports import StepReport, TaskReport
+    from tasker.services.tasks.explain import Explained, Explanation
+    from tasker.views.tasks import StepReport, TaskReport
 
 FAILURES_SHOWN = 5
 NOT_RUN = frozenset({"pending", "enqueued", "cancelled"})
@@ -57,12 +50,12 @@ def failures_text(
     width: int | None = None,
 ) -> Iterator[str]:
     """Yield the failures of the steps; only the first few of many, unless `every` is set."""
-    shown = failed if every else failed[:FAILURES_SHOWN]
-    for step in shown:
+    visible = failed if every else failed[:FAILURES_SHOWN]
+    for step in visible:
         yield f"\n{failure_text(step, width)}"
         if traceback:
             yield traceback_text(step)
-    if left := [step.name for step in failed[len(shown) :]]:
+    if left := [step.name for step in failed[len(visible) :]]:
         yield f"\nand {counted(len(left), 'step')} more: {names_text(folded_names(left))}"
         yield f"Hint: to see all of them: tasker task show {task_uuid} --all"
 
@@ -145,3 +138,91 @@ def _left_out(report: TaskReport) -> Iterator[str]:
 def _short(worker: str) -> str:
     """Return the end of a worker's identifier: workers can share its beginning, a time."""
     return worker[-8:]
+
+
+def resume_command(task_uuid: str, database: str, target: str | None = None, handlers: Sequence[str] = ()) -> str:
+    """Return the command that resumes a task here. `database` holds the options that name the database."""
+    sources = "".join(f" --handlers {quote(handler)}" for handler in handlers)
+    folder = f" {quote(target)}" if target else ""
+    return f"tasker run{folder} --resume {task_uuid}{sources}{database}"
+
+
+def watch_command(task_uuid: str, database: str) -> str:
+    """Return the command that watches a task which other processes run."""
+    return f"tasker task watch {task_uuid}{database}"
+
+
+def going_on(task_uuid: str, arguments: str, *, here: bool) -> list[str]:
+    """Return lines with the commands for a running task: watch it, and with `here` also resume it in this shell."""
+    watch_lines = [f"  {watch_command(task_uuid, arguments)}"]
+    if not here:
+        return ["to watch it (workers run it):", *watch_lines]
+    return [
+        "to watch it (workers run it), or to run it here:",
+        *watch_lines,
+        f"  {resume_command(task_uuid, arguments)}",
+    ]
+
+
+def next_text(report: TaskReport, database: str, go_on: str) -> str:
+    """Return advice for a task that did not succeed, '' for one that did; `go_on` is the command after a repair."""
+    return "\n".join(_next(report, database, go_on))
+
+
+def _next(report: TaskReport, database: str, go_on: str) -> Iterator[str]:
+    if report.status == "cancelled":
+        yield "\nTo see who cancelled it, when and why:"
+        yield f"  tasker task history {report.task_uuid}{database}"
+    elif not report.succeeded and report.finished:
+        yield "\nTo see all details:"
+        yield f"  tasker task show {report.task_uuid}{_traceback(report)}{database}"
+        yield "To retry the failed steps once the cause is fixed, and resume:"
+        yield f"  {_again(report, database)}"
+        yield f"  {go_on}"
+
+
+def _again(report: TaskReport, database: str) -> str:
+    failed = report.failed_steps
+    if len(failed) == 1:
+        return f"tasker task step reset {report.task_uuid} {quote(failed[0].name)}{database}"
+    return f"tasker task retry {report.task_uuid}{database}"
+
+
+def _traceback(report: TaskReport) -> str:
+    raised = any(
+        traceback_of(failure.get("metadata") or {}) for s in report.failed_steps for failure in s.failures[-1:]
+    )
+    return " --traceback" if raised else ""
+
+
+MARKS = {True: ("!", "yellow"), False: ("·", "cyan")}
+
+
+def explanation_text(found: Explanation, width: int | None, database: str = "") -> str:
+    """Render the task's status, and for each reason its steps, the explanation and the remedy."""
+    status = click.style(found.status, fg=COLOURS.get(found.status), bold=True)
+    lines = [f"{found.namespace}/{found.template}  {found.task_uuid}", f"{status}, as of {date_time(found.at)}"]
+    for reason in found.reasons:
+        lines += ["", *_paragraph(reason, width, database)]
+    if found.more:
+        lines += ["", f"and {found.more} more reasons; --step NAME shows the reasons for one step"]
+    if not found.reasons:
+        lines += ["", "no steps left to run"]
+    return "\n".join(lines)
+
+
+def _paragraph(each: Explained, width: int | None, database: str) -> Iterator[str]:
+    mark, colour = MARKS[each.needs_somebody]
+    names = folded_names(each.steps) if each.steps else ["the task itself"]
+    more = f" and {each.count - len(each.steps):,} more" if each.count > len(each.steps) else ""
+    yield click.style(f"{mark} {', '.join(names)}{more}", fg=colour, bold=True)
+    yield wrapped(each.sentence(), 2, width)
+    yield click.style(_remedy(each.remedy(database), width), dim=True)
+
+
+def _remedy(text: str, width: int | None) -> str:
+    """Render the remedy; a command at its end gets its own line, so that it can be copied."""
+    words, separator, command = text.partition(": tasker ")
+    if not separator:
+        return wrapped(f"→ {text}", 2, width)
+    return f"{wrapped(f'→ {words}:', 2, width)}\n    tasker {command}"

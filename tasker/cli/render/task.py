@@ -1,31 +1,118 @@
-"""Text output of a task with its steps, and of its history."""
+"""A task, its steps, lists of tasks."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasker.cli.render.outcome import failures_text, headline, results_text
-from tasker.cli.render.steps import steps_text
-from tasker.cli.render.table import table
 from tasker.cli.render.values import (
+    COLOURS,
     clock_time,
     date_time,
-    duration,
     held_by_pause,
+    middle_cut,
     names_text,
     nobody_serves,
-    one_line,
     pretty_json,
     state_text,
+    table,
+    wrapped,
 )
-from tasker.services.folding import folded_names
+from tasker.services.wording import SYMBOLS, URGENCY, countdown, duration, folded, folded_names, one_line, span
 
 if TYPE_CHECKING:
-    from tasker.services.listings import TransitionDetail
-    from tasker.services.reports import TaskReport
+    from tasker.views.task_lists import TaskSummary, TransitionDetail
+    from tasker.views.tasks import StepReport, TaskReport
+
+HEADINGS = ("step", "state", "attempts", "took", "depends on")
+NOTABLE = ("error", "waiting_for_retry")
+NOTABLE_SHOWN = 10
+MOST_ROWS = 500
+"""Steps, or batch workers with all their instances, that are shown unless every step is wanted."""
+SHORTEST = 12
+"""Minimum width of a shortened name; the minimum of the dependencies is the width of their heading."""
+
+Cells = tuple[str, ...]
+
+
+def steps_text(steps: Sequence[StepReport], *, every: bool, width: int | None, now: datetime | None = None) -> str:
+    """Render one row per step; instances of a batch worker are folded, with the failed ones below, unless `every`.
+
+    Rows are shortened to `width` columns; None leaves them uncut.
+    """
+    now = now or datetime.now(UTC)
+    groups = [[step] for step in steps] if every else list(folded(steps))
+    visible = groups if every else groups[:MOST_ROWS]
+    rows = [row for group in visible for row in _rows(group, now)]
+    if left := sum(map(len, groups[len(visible) :])):
+        rows.append((f"and {left:,} more", "--all shows each step"))
+    return table(HEADINGS, [_fitted(row, rows, width) for row in rows])
+
+
+def _rows(group: Sequence[StepReport], now: datetime) -> Iterator[Cells]:
+    if len(group) == 1:
+        yield _row(group[0], now)
+        return
+    yield span([step.name for step in group]), _counts(group)
+    notable = [step for step in group if step.state in NOTABLE]
+    for step in notable[:NOTABLE_SHOWN]:
+        yield (f"  {step.name}", *_row(step, now)[1:4], "")
+    if len(notable) > NOTABLE_SHOWN:
+        yield f"  and {len(notable) - NOTABLE_SHOWN} more", "--all shows each step"
+
+
+def _row(step: StepReport, now: datetime) -> Cells:
+    attempts = f"{step.attempts}/{step.max_attempts}" if step.attempts else "reused" if step.reused_from else ""
+    return step.name, state_text(step.state), attempts, _time(step, now), ", ".join(folded_names(step.depends_on))
+
+
+def _counts(group: Sequence[StepReport]) -> str:
+    """Render `498 complete, 2 error, up to 1.2 s` (the longest duration), in the colour of the most urgent state."""
+    states = Counter(step.state for step in group)
+    speaker = min(states, key=URGENCY.index)
+    counts = ", ".join(f"{states[state]} {state}" for state in reversed(URGENCY) if states[state])
+    text = click.style(f"{SYMBOLS[speaker]} {counts}", fg=COLOURS.get(speaker))
+    longest = max((step.duration_ms for step in group if step.duration_ms is not None), default=None)
+    return text if longest is None else f"{text}, up to {duration(longest)}"
+
+
+def _time(step: StepReport, now: datetime) -> str:
+    if step.begins_at:
+        return f"begins {countdown((step.begins_at - now).total_seconds())}"
+    due = due_at(step)
+    return f"again {countdown((due - now).total_seconds())}" if due else duration(step.duration_ms)
+
+
+def due_at(step: StepReport) -> datetime | None:
+    """Return the time at which a step that waits for a retry is due, or None."""
+    last = step.failures[-1] if step.failures and step.state == "waiting_for_retry" else {}
+    if last.get("retry_in_ms") is None or last.get("at") is None:
+        return None
+    return datetime.fromisoformat(last["at"]) + timedelta(milliseconds=last["retry_in_ms"])
+
+
+def _fitted(row: Cells, rows: Sequence[Cells], width: int | None) -> Cells:
+    """Return the row with its name and dependencies shortened to the space that the other columns leave."""
+    whole = [other for other in rows if len(other) == len(HEADINGS)]
+    if width is None or not whole:
+        return row
+    used = sum(max(len(click.unstyle(cells[column])) for cells in [HEADINGS, *whole]) for column in (1, 2, 3)) + 8
+    names = max(len(other[0]) for other in rows)
+    least = len(HEADINGS[-1])
+    name = max(SHORTEST, min(names, width - used - least))
+    rest = max(least, width - used - name)
+    last = _cut(row[-1], rest if len(row) == len(HEADINGS) else width - name - 2)
+    return (middle_cut(row[0], name), *row[1:-1], last)
+
+
+def _cut(cell: str, width: int) -> str:
+    text = click.unstyle(cell)
+    return cell if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def report_text(report: TaskReport, *, traceback: bool = False, every: bool = False, width: int | None = None) -> str:
@@ -124,3 +211,75 @@ def _remark(row: TransitionDetail) -> str:
     notes = {key: value for key, value in (row.metadata or {}).items() if value not in (None, "", {}, [])}
     worker = [f"worker {row.worker[-8:]}"] if row.worker and row.to_state == "in_progress" else []
     return one_line(", ".join([*worker, *(f"{key}: {value}" for key, value in notes.items())]))
+
+
+SHORT_ID = 13
+"""Number of leading characters of an identifier that encode the time of its task."""
+MIN_TEMPLATE = 12
+AGES = {"d": 86_400, "h": 3_600, "m": 60}
+
+
+def list_text(rows: Sequence[TaskSummary], width: int | None = None, now: datetime | None = None) -> str:
+    """Render one line per task, in full if it fits in `width` columns or if `width` is None.
+
+    Otherwise identifiers are shortened (commands accept prefixes), ages replace times, versions are omitted, and the
+    reason why a task waits is on a line below it.
+    """
+    if not rows:
+        return "no tasks"
+    whole = table(("task", "template", "status", "steps", "created", "time"), [_whole(row) for row in rows])
+    if width is None or max(len(line) for line in click.unstyle(whole).splitlines()) <= width:
+        return whole
+    return "\n".join(_short(rows, width, now or datetime.now(UTC)))
+
+
+def _whole(row: TaskSummary) -> tuple[str, ...]:
+    took = (row.completed_at - row.created_at).total_seconds() * 1000 if row.completed_at else None
+    template = f"{_template(row)}:{row.version}"
+    status = ", ".join([state_text(row.status), *_remarks(row)])
+    return row.task_uuid, template, status, _steps(row), date_time(row.created_at), duration(took)
+
+
+def _short(rows: Sequence[TaskSummary], width: int, now: datetime) -> Iterator[str]:
+    """Yield the lines of a table whose template column gets the space that the other columns leave."""
+    ids = short_ids([row.task_uuid for row in rows])
+    others = [(state_text(row.status), _steps(row, " ✖{}"), _age(now, row.created_at)) for row in rows]
+    headings = ("status", "steps", "age")
+    taken = sum(max(len(click.unstyle(cells[n])) for cells in (headings, *others)) + 2 for n in range(len(headings)))
+    room = max(MIN_TEMPLATE, width - len(ids[0]) - 2 - taken)
+    templates = [middle_cut(_template(row), room) for row in rows]
+    cells = [(short, template, *rest) for short, template, rest in zip(ids, templates, others, strict=True)]
+    first, *lines = table(("task", "template", *headings), cells).splitlines()
+    yield first
+    for line, row in zip(lines, rows, strict=True):
+        yield line
+        yield from (wrapped(remark, 2, width) for remark in _remarks(row))
+
+
+def short_ids(ids: Sequence[str]) -> list[str]:
+    """Return the shortest prefixes that keep the identifiers distinct, but at least `SHORT_ID` characters."""
+    whole = max(map(len, ids))
+    lengths = (
+        length for length in range(SHORT_ID, whole) if len({identifier[:length] for identifier in ids}) == len({*ids})
+    )
+    length = next(lengths, whole)
+    return [identifier[:length] for identifier in ids]
+
+
+def _template(row: TaskSummary) -> str:
+    return f"{row.namespace}/{row.template}"
+
+
+def _steps(row: TaskSummary, failed: str = ", {} failed") -> str:
+    return f"{row.done}/{row.total}" + (failed.format(row.failed) if row.failed else "")
+
+
+def _age(now: datetime, created: datetime) -> str:
+    seconds = max(0, round((now - created).total_seconds()))
+    return next((f"{seconds // size} {unit}" for unit, size in AGES.items() if seconds >= 2 * size), f"{seconds} s")
+
+
+def _remarks(row: TaskSummary) -> list[str]:
+    paused = [held_by_pause(row.paused)] if row.paused else []
+    until = [f"until {date_time(row.waits_until)}"] if row.waits_until else []
+    return until + paused + ([nobody_serves(row.unserved)] if row.unserved else [])

@@ -1,4 +1,4 @@
-"""Formatting of values for people: durations, times, JSON, coloured states."""
+"""Values and tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tasker.services.wording import number as number
 from tasker.services.wording import one_line as one_line
 
 if TYPE_CHECKING:
-    from tasker.services.progress import ReportedProgress
+    from tasker.views.progress import ReportedProgress
 
 RESULT_LINES = 40
 
@@ -83,7 +83,7 @@ def end_of_pause(pause: Mapping[str, Any]) -> str:
 
 def _paused_thing(pause: Mapping[str, Any]) -> tuple[str, str]:
     """Return the kind of the pause's target, and its name as the command takes it."""
-    kind = next(each for each in ("queue", "task", "step", "template", "namespace") if pause.get(each))
+    kind = next(candidate for candidate in ("queue", "task", "step", "template", "namespace") if pause.get(candidate))
     if kind in ("queue", "task"):
         return kind, str(pause[kind])
     return kind, "/".join(filter(None, (pause["namespace"], pause["template"], pause["step"])))
@@ -124,10 +124,10 @@ def pretty_json(value: Any, *, indent: int = 0, lines: int | None = RESULT_LINES
     if len(short) + indent <= min(shutil.get_terminal_size().columns, 120):
         return margin + short
     all_lines = json.dumps(value, ensure_ascii=False, indent=2).splitlines()
-    shown = all_lines[:lines]
-    if len(all_lines) > len(shown):
-        shown.append(f"... {len(all_lines) - len(shown)} more lines")
-    return "\n".join(margin + line for line in shown)
+    visible = all_lines[:lines]
+    if len(all_lines) > len(visible):
+        visible.append(f"... {len(all_lines) - len(visible)} more lines")
+    return "\n".join(margin + line for line in visible)
 
 
 def wrapped(text: str, indent: int, width: int | None) -> str:
@@ -158,3 +158,24 @@ def names_text(names: Sequence[str], limit: int = 10) -> str:
     """Join the names; beyond `limit` the others are only counted."""
     rest = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{rest}"
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Render rows below their headings, two spaces between columns.
+
+    The last cell of a shorter row is a note, which may span the columns that follow.
+    """
+    columns = range(len(headings))
+    aligned = [headings, *(row if len(row) == len(headings) else row[:-1] for row in rows)]
+    widths = [max(_width(row[column]) for row in aligned if column < len(row)) for column in columns]
+    lines = [click.style(_line(headings, widths), bold=True), *(_line(row, widths) for row in rows)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False)]
+    return "  ".join(padded).rstrip()
+
+
+def _width(cell: str) -> int:
+    return len(click.unstyle(cell))

@@ -1,1 +1,1 @@
-"""`tasker run`: one workflow in one process, from submission to result."""
+"""`tasker run`: a workflow in one process."""

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tasker.__main__ import INTERRUPTED
-from tasker.cli.next_commands import next_text
+from tasker.cli.commands.process_options import LOG_FORMAT, log_as_configured, log_to_stderr, note_embedded_database
+from tasker.cli.covering import SHOW_SENSITIVE
 from tasker.cli.options import CONCURRENCY, PRIORITY, PRIORITY_HELP, SECONDS, database_options
+from tasker.cli.render.outcome import next_text
 from tasker.cli.render.values import echo, screen_width
-from tasker.cli.run.json_output import error_object, reserved_stdout, write_json
-from tasker.cli.run.order import Prepared, RunRequest, check_order, prepare_order, resume_of
-from tasker.cli.task.covering import SHOW_SENSITIVE
-from tasker.cli.worker.options import LOG_FORMAT, log_as_configured, log_to_stderr, note_embedded_database
-from tasker.contracts.defaults.single_process import SINGLE_PROCESS_CONCURRENCY
+from tasker.cli.run.checks import Prepared, RunRequest, check_order, prepare_order, resume_of
+from tasker.cli.run.input import error_object, reserved_stdout, write_json
 from tasker.errors import TaskerError, UsageError
-from tasker.log_format import FORMAT_VARIABLE, cover_warnings
-from tasker.log_levels import levels_named
+from tasker.logging.format import FORMAT_VARIABLE, cover_warnings
+from tasker.logging.levels import levels_named
+from tasker.settings.defaults import SINGLE_PROCESS_CONCURRENCY
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from tasker.cli.live import View
+    from tasker.cli.live.showing import View
     from tasker.cli.run.session import EndedRun, StartedRun
 
 FAILED, MISTAKE = 1, 2
@@ -52,7 +52,7 @@ def _complete_template(ctx: click.Context, param: click.Parameter, incomplete: s
     """Complete the names of the templates in PATH."""
     from click.shell_completion import CompletionItem
 
-    from tasker.services.authoring.templates import load_path
+    from tasker.services.workflows.files import load_path
 
     # click does not parse a command line whose last option lacks its value
     words = [ctx.params.get("target"), *(word for word in ctx.args if not word.startswith("-"))]
@@ -179,8 +179,12 @@ def _run_json(order: RunRequest) -> int:
 
 def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], None]) -> EndedRun:
     check_order(order)
-    for shown in ("tasker.failures", "tasker.orchestration", "tasker.database"):  # the view shows what they report
-        logging.getLogger(shown).addHandler(logging.NullHandler())
+    for logger_name in (
+        "tasker.failures",
+        "tasker.orchestration",
+        "tasker.database",
+    ):  # the view shows what they report
+        logging.getLogger(logger_name).addHandler(logging.NullHandler())
     logs = levels_named() is not None or bool(os.environ.get(FORMAT_VARIABLE))
     if logs:
         log_to_stderr(default=logging.WARNING)
@@ -192,8 +196,8 @@ def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], N
         note_embedded_database()
 
     from tasker.cli.run.session import RunHooks, run_session
-    from tasker.process.supervision.own_tasks import run_guarded
-    from tasker.step_output import capture_logs
+    from tasker.logging.step_log import capture_logs
+    from tasker.process.own_tasks import run_guarded
 
     capture_logs(prepared.configuration.worker.kept_log_level)
     hooks = RunHooks(
@@ -204,7 +208,7 @@ def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], N
 
 
 def _announce(begun: StartedRun, prepared: Prepared, stream: TextIO) -> View:
-    from tasker.cli.live import view_on
+    from tasker.cli.live.showing import view_on
 
     plan = begun.plan
     echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {begun.task_uuid}", to=stream)
@@ -235,11 +239,11 @@ def _stopped_text(ended: EndedRun, order: RunRequest) -> str:
 
 
 def _report_object(ended: EndedRun) -> dict[str, Any]:
-    found = ended.report.to_dict()
+    report = ended.report.to_dict()
     if ended.stopped:
         message = "the task is not finished; continue with `tasker run --resume`"
-        found["error"] = {"type": ended.stopped, "message": message, "code": None, "retryable": True}
-    return found
+        report["error"] = {"type": ended.stopped, "message": message, "code": None, "retryable": True}
+    return report
 
 
 def _exit_code(ended: EndedRun) -> int:

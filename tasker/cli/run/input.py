@@ -1,16 +1,20 @@
-"""Input of a task, from `--input`, from the folder's `input.json`, and from `--set`."""
+"""Its input; JSON output."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.errors import UsageError
-from tasker.services.changed_input import put_value
+from tasker.dataclasses import dataclass
+from tasker.errors import TaskerError, UsageError
+from tasker.services.operators.changed_input import put_value
 
 INPUT_FILE = "input.json"
 
@@ -117,11 +121,11 @@ def _refuse(constant: str) -> NoReturn:
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object with these members, as a hook of `json.loads`. Raises `ValueError` for a repeated key."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' occurs twice")
-    return found
+    return members
 
 
 def _file_hint(given: str, option: str) -> str | None:
@@ -145,3 +149,48 @@ def _parse_setting(setting: str) -> tuple[str, Any, str]:
         return key, json.loads(text, parse_constant=_refuse, object_pairs_hook=without_repeats), text
     except (ValueError, RecursionError):
         return key, text, text
+
+
+@contextlib.contextmanager
+def reserved_stdout() -> Iterator[TextIO]:
+    """Yield the stream for the object; everything else written to standard output goes to standard error."""
+    out, descriptor = sys.stdout, _descriptor(sys.stdout)
+    copy = os.dup(descriptor) if descriptor == 1 else None
+    if copy is not None:  # child processes of handlers write to the descriptor directly
+        out.flush()
+        os.dup2(2, 1)
+        out = os.fdopen(copy, "w", encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield out
+    finally:
+        try:
+            out.flush()
+        finally:
+            if copy is not None:
+                os.dup2(copy, 1)
+                with contextlib.suppress(OSError):  # the flush above has raised this error already
+                    out.close()
+
+
+def write_json(out: TextIO, value: Any) -> None:
+    """Write the object on one line."""
+    out.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    out.flush()
+
+
+def error_object(error: TaskerError) -> dict[str, Any]:
+    """Return the object that is printed if there is no task to report on."""
+    known = error.to_dict()
+    details = {
+        key: known[key] for key in known.keys() - {"error_class", "error_type", "error_code", "metadata", "context"}
+    }
+    fixed = {"type": error.error_type, "message": error.message, "code": error.error_code, "retryable": error.retryable}
+    return {"error": fixed | details}
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, io.UnsupportedOperation):
+        return None

@@ -1,30 +1,81 @@
-"""Execution of one task: start, submit or find it, watch it to its end, and shut down in order."""
+"""Start, submit or find, watch, stop; signals."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
-from tasker.cli.live import Feed, View
-from tasker.cli.live.showing import first_of, show_while_waiting
+from tasker.__main__ import INTERRUPTED
+from tasker.cli.commands.task_submit import name_existing_task
+from tasker.cli.covering import covered
+from tasker.cli.live.feed import Feed
+from tasker.cli.live.showing import View, first_of, show_while_waiting
 from tasker.cli.loading import pause_gc
-from tasker.cli.run.order import Prepared, RunRequest, require_fitting, resolve_sources, resume_of
-from tasker.cli.run.signals import Interruption, interruption
-from tasker.cli.task.covering import covered
-from tasker.cli.task.duplicates import name_existing_task
-from tasker.cli.task.lookup import find_task
-from tasker.contracts.dataclasses import dataclass
+from tasker.cli.run.checks import Prepared, RunRequest, require_fitting, resolve_sources, resume_of
+from tasker.cli.target import find_task
+from tasker.dataclasses import dataclass
 from tasker.errors import DatabaseError, DatabaseUnavailable, HandlerNotFound, ResolutionError
+from tasker.process.stopping import end_by_signal
 
 if TYPE_CHECKING:
     from tasker.app import App
-    from tasker.contracts.plan import Plan
-    from tasker.handler import HandlerRegistry
-    from tasker.services.reports import TaskReport
+    from tasker.handlers.registry.registry import HandlerRegistry
+    from tasker.template.plan import Plan
+    from tasker.views.tasks import TaskReport
+
+SHOW_CURSOR = "\x1b[?25h"
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruption:
+    """State of an interruption: the first signal sets `asked`; the second one prints `last_words` and exits."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.last_words = ""
+
+
+@contextlib.contextmanager
+def interruption() -> Iterator[Interruption]:
+    """Handle both signals; restore the former handlers at the end.
+
+    Ordinary signal handlers, so that the second signal works even while a step's handler blocks the event loop.
+    """
+    loop, interrupted = asyncio.get_running_loop(), Interruption()
+    received: list[int] = []
+    process = os.getpid()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            end_by_signal(number)
+        if received:
+            leave_at_once(interrupted.last_words)
+        received.append(number)
+        loop.call_soon_threadsafe(interrupted.asked.set)
+
+    former = {number: signal.signal(number, on_signal) for number in SIGNALS}
+    try:
+        yield interrupted
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def leave_at_once(last_words: str) -> NoReturn:
+    """Exit the process without waiting. Its claims expire with their leases, and the steps run again."""
+    cursor = SHOW_CURSOR if os.isatty(1) or os.isatty(2) else ""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{cursor}\n{last_words}\n".encode())
+    os._exit(INTERRUPTED)
+
 
 STOP_GRACE_SECONDS = 3.0
 INITIATOR = "tasker run"
@@ -74,12 +125,12 @@ async def run_session(order: RunRequest, prepared: Prepared, hooks: RunHooks) ->
         async with _app(order, prepared) as app:
             if interrupted.asked.is_set():
                 raise KeyboardInterrupt  # nothing was submitted
-            found = await (_submit(app, order, prepared) if order.resume is None else _find(app, order, order.resume))
-            if isinstance(found, StartedRun):
-                found = await _watch(app, await _with_others(app, found, prepared), order, interrupted, hooks)
-            report = await covered(app, found.report.task_uuid, found.report, order.show_sensitive)
-            hooks.on_end(replace(found, report=report))
-            return found
+            run = await (_submit(app, order, prepared) if order.resume is None else _find(app, order, order.resume))
+            if isinstance(run, StartedRun):
+                run = await _watch(app, await _with_others(app, run, prepared), order, interrupted, hooks)
+            report = await covered(app, run.report.task_uuid, run.report, order.show_sensitive)
+            hooks.on_end(replace(run, report=report))
+            return run
 
 
 async def _with_others(app: App, begun: StartedRun, prepared: Prepared) -> StartedRun:
@@ -91,8 +142,8 @@ async def _with_others(app: App, begun: StartedRun, prepared: Prepared) -> Start
 
 def _app(order: RunRequest, prepared: Prepared) -> App:
     with pause_gc():
-        from tasker.app.assembly import worker as _worker  # noqa: F401  # the app imports it at its start
-        from tasker.app.embedded.short import OneTaskApp
+        from tasker.app import worker_assembly as _worker  # noqa: F401  # the app imports it at its start
+        from tasker.app.command_app import OneTaskApp
 
     worker = prepared.configuration.worker
     return OneTaskApp(
@@ -105,7 +156,7 @@ def _app(order: RunRequest, prepared: Prepared) -> App:
 
 
 async def _submit(app: App, order: RunRequest, prepared: Prepared) -> StartedRun:
-    from tasker.process.system import new_task_uuid
+    from tasker.clock import new_task_uuid
 
     plan = prepared.plan
     if plan is None:
@@ -132,7 +183,7 @@ async def _find(app: App, order: RunRequest, resume: str) -> StartedRun | EndedR
 
 async def _resume(app: App, order: RunRequest, report: TaskReport) -> StartedRun:
     """Resume a task with the handlers of the command line, or else those recorded at its submission."""
-    from tasker.services.authoring.templates import folder_of
+    from tasker.services.workflows.files import folder_of
 
     path, kept_handlers = resolve_sources(report.tags)
     try:
@@ -150,7 +201,7 @@ async def _resume(app: App, order: RunRequest, report: TaskReport) -> StartedRun
 
 
 def _add_handlers(registry: HandlerRegistry, plan: Plan, path: Path | None, sources: Sequence[str]) -> None:
-    from tasker.services.authoring.handlers import Workflow, add_handlers, load_neighbouring_handlers
+    from tasker.services.workflows.handlers import Workflow, add_handlers, load_neighbouring_handlers
 
     if path is not None and path.exists():
         load_neighbouring_handlers(registry, [Workflow(plan, path if path.is_dir() else path.parent)])
@@ -178,11 +229,11 @@ async def _follow(app: App, begun: StartedRun, view: View, timeout: float | None
     """Show the task until it ends or is to be stopped; then stop the worker."""
     feed = Feed(app.tasks, begun.task_uuid)
     async with show_while_waiting(feed, view):
-        found = await first_of(app.wait(begun.task_uuid), asked, timeout)
-        if not isinstance(found, str):
-            return EndedRun(found)
-        view.say(STOPPING[found])
+        outcome = await first_of(app.wait(begun.task_uuid), asked, timeout)
+        if not isinstance(outcome, str):
+            return EndedRun(outcome)
+        view.say(STOPPING[outcome])
         feed.stopping = True
         await app.stop_working(STOP_GRACE_SECONDS)
     report = await app.tasks.report(begun.task_uuid)
-    return EndedRun(report, None if report.finished else found)
+    return EndedRun(report, None if report.finished else outcome)

@@ -40,8 +40,8 @@ def become(uid: int, gid: int) -> None:
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0)
-    kept = 1 << DAC_OVERRIDE
-    _call("capset", header, (ctypes.c_uint32 * 6)(kept, kept, kept))
+    capability_mask = 1 << DAC_OVERRIDE
+    _call("capset", header, (ctypes.c_uint32 * 6)(capability_mask, capability_mask, capability_mask))
     _call("prctl", AMBIENT, AMBIENT_RAISE, DAC_OVERRIDE, 0, 0)
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.db.embedded.account import SystemAccount
 from tasker.errors import DatabaseUnavailable
 from tasker.installed import install_command
@@ -84,8 +84,8 @@ class PidFile:
 
 def accepts_connections(layout: ClusterLayout) -> bool:
     """Return True if a server is listening; a pid file alone may be left over from a killed server."""
-    found = PidFile.read(layout.pid_file)
-    if found is None or found.status != "ready":
+    pid_file = PidFile.read(layout.pid_file)
+    if pid_file is None or pid_file.status != "ready":
         return False
     with socket.socket(socket.AF_UNIX) as probe:
         try:
@@ -129,9 +129,9 @@ def ensure_cluster(layout: ClusterLayout, binaries: Path, account: SystemAccount
     version = layout.data / "PG_VERSION"
     if not version.exists():
         _make_cluster(layout, binaries, account)
-    elif (found := version.read_text().strip()) != MAJOR_VERSION:
+    elif (cluster_version := version.read_text().strip()) != MAJOR_VERSION:
         raise DatabaseUnavailable(
-            f"{layout.data} was made by PostgreSQL {found}; this version of Tasker brings {MAJOR_VERSION}",
+            f"{layout.data} was made by PostgreSQL {cluster_version}; this version of Tasker brings {MAJOR_VERSION}",
             hint="move the folder away, or keep it with a server of that version and --database-url",
         )
 
@@ -178,5 +178,5 @@ def _run(account: SystemAccount, arguments: list[str], statement: str | None = N
         **account.popen_options(),
     )
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        raise DatabaseUnavailable(f"{Path(arguments[0]).name} failed with exit code {done.returncode}:\n{said}")
+        output = (done.stderr or done.stdout).strip()
+        raise DatabaseUnavailable(f"{Path(arguments[0]).name} failed with exit code {done.returncode}:\n{output}")

@@ -49,13 +49,13 @@ def try_lock(file: IO[str], *, shared: bool) -> bool:
 
 def _wait(file: IO[str], path: Path, shared: bool, timeout_seconds: float) -> None:
     began = time.monotonic()
-    told = False
+    logged = False
     while not try_lock(file, shared=shared):
         waited = time.monotonic() - began
         if waited >= timeout_seconds:
             raise _held_too_long(path, timeout_seconds)
-        if waited > PATIENCE_SECONDS and not told:
-            told = True
+        if waited > PATIENCE_SECONDS and not logged:
+            logged = True
             _log.info("waiting for %s, which starts or stops the server of %s", _holder_text(path), path.parent)
         time.sleep(POLL_SECONDS)
 
@@ -83,11 +83,11 @@ def _holder_text(path: Path) -> str:
 def holder_of(path: Path) -> int | None:
     """Return the process that holds the file exclusively, or None if unknown (read from Linux's /proc/locks)."""
     try:
-        found = path.stat()
+        file_stat = path.stat()
         lines = Path("/proc/locks").read_text().splitlines()
     except OSError:
         return None
-    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    place = f"{os.major(file_stat.st_dev):02x}:{os.minor(file_stat.st_dev):02x}:{file_stat.st_ino}"
     for fields in map(str.split, lines):
         if fields[1] == "FLOCK" and fields[3] == "WRITE" and fields[5] == place and int(fields[4]) > 0:
             return int(fields[4])

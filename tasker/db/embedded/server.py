@@ -230,9 +230,9 @@ def _clear_leftovers(layout: ClusterLayout) -> None:
 
 
 def _did_not_start(layout: ClusterLayout) -> DatabaseUnavailable:
-    said = _last_words(layout) or "(nothing)"
+    log_tail = _last_words(layout) or "(nothing)"
     return DatabaseUnavailable(
-        f"the embedded PostgreSQL did not start; {layout.log} says:\n{said}", hint=_full_disk(layout)
+        f"the embedded PostgreSQL did not start; {layout.log} says:\n{log_tail}", hint=_full_disk(layout)
     )
 
 
@@ -261,8 +261,8 @@ def _launch(layout: ClusterLayout, command: list[str], options: dict[str, Any]) 
 
 def _wait_until_ready(layout: ClusterLayout, process: _Detached, deadline: float) -> bool:
     while process.poll() is None:
-        found = PidFile.read(layout.pid_file)
-        if found is not None and found.pid == process.pid and found.status == "ready":
+        pid_file = PidFile.read(layout.pid_file)
+        if pid_file is not None and pid_file.pid == process.pid and pid_file.status == "ready":
             return True
         if time.monotonic() > deadline:
             process.kill()

@@ -10,16 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from typing import Any
 
-from tasker.contracts.events.publishing import KEPT_EVENTS, publishing
-from tasker.contracts.reporting import reporter
-from tasker.contracts.running import covering, running
-from tasker.execution.attempt.covering import OutcomeRedactor
-from tasker.execution.attempt.modes.copies import exit_forked_copy
-from tasker.execution.attempt.outcome import result_of_stopped, settle_return_value
-from tasker.execution.attempt.values import Attempt, Ending, with_events
-from tasker.execution.publishing.from_handler import EventBuffer
-from tasker.registry.invocation import ResolvedHandler
-from tasker.types.context import StepContext
+from tasker.execution.attempt.attempt import Attempt, Ending, with_events
+from tasker.execution.attempt.forked_copies import exit_forked_copy
+from tasker.execution.attempt.settle import OutcomeRedactor, result_of_stopped, settle_return_value
+from tasker.execution.handler_events import EventBuffer
+from tasker.handlers.claims import KEPT_EVENTS, publishing
+from tasker.handlers.context import StepContext
+from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.logging.current_step import covering, reporter, running
 
 
 async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from tasker.execution.attempt.attempt import Attempt, AttemptEnd, Checkpoint, ClaimWrites
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.attempt.values import Attempt, AttemptEnd, Checkpoint, ClaimWrites
 
 
 class Observer(Protocol):

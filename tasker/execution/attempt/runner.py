@@ -1,45 +1,157 @@
-"""The runner of claimed steps: one call of `run` is one attempt."""
+"""One attempt from claim to result, over checkpoints and breakers.
+
+A retryable failure counts as a failure of the breaker, a timeout included. A permanent failure is not counted: a
+service that refuses a request is reachable.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tasker.contracts.clock import Clock
-from tasker.contracts.defaults import STEP_TIMEOUT_MS
-from tasker.contracts.execution import Claim, Failure, Success
-from tasker.contracts.metrics import Histogram, summed
+from tasker.clock import Clock
+from tasker.engine.exchange import Result
 from tasker.errors import ResolutionError
-from tasker.execution.attempt import log
-from tasker.execution.attempt.breakers import behind_breaker
-from tasker.execution.attempt.covering import OutcomeRedactor
-from tasker.execution.attempt.modes.copies import guard_forked_loop
-from tasker.execution.attempt.modes.in_thread import ThreadExecutor
-from tasker.execution.attempt.modes.on_loop import run_async
-from tasker.execution.attempt.outcome import has_not_run, isolate_failure, mode_mismatch, role_mismatch
-from tasker.execution.attempt.placing import CapacityWaits, HandlerCapacity
-from tasker.execution.attempt.progress import CheckpointProgress
-from tasker.execution.attempt.saving import save
-from tasker.execution.attempt.values import (
+from tasker.execution.attempt import listeners
+from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptEnd,
     Checkpoint,
+    ClaimDeferred,
     ClaimLost,
     ClaimReleased,
     Ending,
+    UnreportedEnd,
 )
-from tasker.lifecycle.storable import WARN_BYTES
-from tasker.registry.invocation import ResolvedHandler
-from tasker.services.engine.exchange import Result
+from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
+from tasker.execution.attempt.forked_copies import guard_forked_loop
+from tasker.execution.attempt.settle import (
+    OutcomeRedactor,
+    has_not_run,
+    isolate_failure,
+    make_storable,
+    mode_mismatch,
+    role_mismatch,
+)
+from tasker.execution.modes.event_loop import run_async
+from tasker.execution.modes.threads import ThreadExecutor
+from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.json_values import WARN_BYTES, encode
+from tasker.metrics import Histogram, summed
+from tasker.resilience.breaker import GuardedCircuit, Permit
+from tasker.resilience.breakers import Breakers
+from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
-    from tasker.execution.attempt.modes.in_process import SubprocessExecutor
-    from tasker.handler import HandlerRegistry
-    from tasker.resilience.registry import Breakers
+    from tasker.execution.modes.subprocess_pool import SubprocessExecutor
+    from tasker.handlers.registry.registry import HandlerRegistry
+
+
+async def behind_breaker(
+    breakers: Breakers, attempt: Attempt, policy: StepBreaker, run: Callable[[Attempt], Awaitable[AttemptEnd]]
+) -> AttemptEnd:
+    """Run the attempt and record its outcome on the step's breaker; return `ClaimDeferred` while it is open."""
+    default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
+    breaker = breakers.of_handler(policy.name or default_name, policy)
+    permit = breaker.should_allow()
+    if permit is None:
+        delay = max(1, math.ceil(breaker.retry_after * 1000))
+        return ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
+    try:
+        end = await run(attempt)
+    except BaseException:
+        breaker.abandoned(permit)
+        raise
+    _tell(breaker, permit, end)
+    return end
+
+
+def _tell(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
+    if isinstance(end, UnreportedEnd):
+        breaker.abandoned(permit)
+    elif end.failure is None:
+        breaker.record_success(permit)
+    elif end.failure.retryable:
+        breaker.record_failure(permit, end.failure.message)
+    else:
+        breaker.abandoned(permit)
+
+
+LIMIT = 20
+"""Number of repeated positions that fails a step.
+
+It equals the length of a checkpoint's history (`checkpoint_v1`): a history without a new position shows no progress. A
+handler that returns to an old position for a good reason does so once or twice.
+"""
+
+
+class CheckpointProgress:
+    """The latest positions of one attempt, used to notice a handler that repeats itself."""
+
+    def __init__(self) -> None:
+        self._seen: deque[int] = deque(maxlen=LIMIT)
+        self._repeated = 0
+
+    def failure(self, position: Checkpoint, handler: str) -> Failure | None:
+        """Return a permanent failure for the `LIMIT`th known position in a row, else None."""
+        text = encode([position.cursor, position.items_processed, position.accumulated_results]).text
+        self._repeated = self._repeated + 1 if hash(text) in self._seen else 0
+        self._seen.append(hash(text))
+        return _circling(position, handler) if self._repeated >= LIMIT else None
+
+
+def _circling(position: Checkpoint, handler: str) -> Failure:
+    message = (
+        f"{handler} yields checkpoints without progress: {LIMIT} in a row were nothing new, the last one at cursor "
+        f"{position.cursor!r:.80} after {position.items_processed} items; after a yield it runs from its top and must "
+        "go on from context.checkpoint_cursor"
+    )
+    metadata = {"cursor": position.cursor, "items_processed": position.items_processed}
+    return make_storable(Failure(message, "checkpoint_without_progress", False, metadata=metadata, handler=handler))
+
+
+async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: str) -> Attempt | Failure | None:
+    """Save the position, waiting at most `limit` seconds.
+
+    Returns the attempt that continues from there, a retryable failure when the save failed, or None when the claim was
+    lost.
+    """
+    claim, count = attempt.claim, position.items_processed
+    listeners.info(
+        "checkpoint_yield_step_event",
+        claim,
+        cursor=OutcomeRedactor(attempt).over(position.cursor),
+        items_processed=count,
+    )
+    try:
+        async with asyncio.timeout(limit):
+            saved = await attempt.writes.save(attempt, position)
+    except Exception as error:
+        return _failed(error, limit, handler)
+    if saved is None:
+        return None
+    listeners.info("checkpoint_saved", claim, history_length=len(saved.get("history", ())))
+    return _resumed(attempt, saved)
+
+
+def _resumed(attempt: Attempt, saved: Mapping[str, Any]) -> Attempt:
+    return replace(attempt, claim=replace(attempt.claim, checkpoint=saved))
+
+
+def _failed(error: Exception, limit: float, handler: str) -> Failure:
+    why = f"no answer within {limit:g} seconds" if isinstance(error, TimeoutError) else str(error) or repr(error)
+    message = f"the checkpoint could not be saved: {why}; the step goes on from the last one that was"
+    metadata = {"exception_type": type(error).__name__}
+    return make_storable(Failure(message, "checkpoint_save_failed", True, metadata=metadata, handler=handler))
 
 
 class HandlerExecutor(Protocol):
@@ -110,7 +222,7 @@ class AttemptRunner:
     def waits(self) -> Histogram:
         """Return a histogram of the waits for a thread or a child process, zero for the steps that did not wait."""
         places = self._places()
-        return summed(*(each.waited for each in places), zeros=sum(each.at_once for each in places))
+        return summed(*(capacity.waited for capacity in places), zeros=sum(capacity.at_once for capacity in places))
 
     @property
     def is_saturated(self) -> bool:
@@ -165,8 +277,8 @@ class AttemptRunner:
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
-        call, own = self._mode(attempt, handler), attempt.step.timeout_seconds
-        limit = self._default_timeout if own is None else own
+        call, step_timeout = self._mode(attempt, handler), attempt.step.timeout_seconds
+        limit = self._default_timeout if step_timeout is None else step_timeout
         ending: Ending | None = await call(attempt, handler, limit)
         if isinstance(ending, Checkpoint):
             again = partial(call, handler=handler, limit=limit)
@@ -194,7 +306,7 @@ class AttemptRunner:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
         if not _runs_apart(attempt, handler):
             return self._chosen_mode(attempt, handler)
-        log.warning("step_isolated", attempt.claim)
+        listeners.warning("step_isolated", attempt.claim)
         return self._isolated
 
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
@@ -215,7 +327,7 @@ class AttemptRunner:
 
     async def _in_subprocess(self, attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
         if self._processes is None:
-            from tasker.execution.attempt.modes.in_process import SubprocessExecutor
+            from tasker.execution.modes.subprocess_pool import SubprocessExecutor
 
             self._processes = SubprocessExecutor(self._process_count, self._stop_grace, self._waits)
         return await self._processes.run(attempt, handler, limit)
@@ -227,7 +339,7 @@ class AttemptRunner:
         if isinstance(ending, Failure):
             ending = OutcomeRedactor(attempt).failure(ending)
         elif ending.encoded.size > WARN_BYTES:
-            log.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
+            listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     async def _until_idle(self, limit: float) -> None:

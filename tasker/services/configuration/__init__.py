@@ -1,1 +1,1 @@
-"""Configuration of a process: its sources, their merging, and warnings about it."""
+"""The configuration of a process: found, merged, checked, explained."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import Backend, BackendSettings
+from tasker.dataclasses import dataclass
 from tasker.db.channel import DatabaseChannel
 from tasker.db.database import connect, describe_url
 from tasker.errors import TaskerError
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
+from tasker.messaging.port import Backend
+from tasker.settings.addresses import BackendSettings
 
 
 @dataclass(frozen=True, slots=True)

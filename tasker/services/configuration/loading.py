@@ -15,19 +15,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.defaults import ENVIRONMENT
-from tasker.contracts.messaging import BackendSettings
+from tasker.dataclasses import dataclass
 from tasker.errors import ConfigurationError
 from tasker.plugins.found import exclude_plugins
-from tasker.services.configuration.backend_tables import (
+from tasker.services.configuration.installed_checks import (
+    BACKEND_TABLE,
     CHOSEN,
-    TABLE,
     backend_problems,
     backend_tables,
     choice_problems,
-)
-from tasker.services.configuration.plugin_tables import (
     is_of_absent_plugin,
     plugin_problems,
     switched_off,
@@ -47,13 +43,14 @@ from tasker.services.configuration.sources import (
     variable_layers,
 )
 from tasker.services.configuration.warnings import made_for_others, overridden_variables
+from tasker.settings.addresses import BackendSettings
 from tasker.settings.catalogue import by_path
-from tasker.settings.check import check
+from tasker.settings.check import SettingProblem, check, render
+from tasker.settings.defaults import ENVIRONMENT
 from tasker.settings.inherited import Resolved, resolved
-from tasker.settings.layering import deep_merge, find, leaves, nested, without
 from tasker.settings.model import Settings
-from tasker.settings.problems import SettingProblem, render
-from tasker.settings.substitution import Substitution, has_unset, variables_in, without_unset
+from tasker.settings.nested import deep_merge, find, leaves, nested, without
+from tasker.settings.sources import Substitution, has_unset, variables_in, without_unset
 from tasker.settings.toml_text import toml_text
 
 PATH_VARIABLE, ROOT_VARIABLE, ENVIRONMENT_VARIABLE = "TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT", "TASKER_ENV"
@@ -74,7 +71,7 @@ class ConfigurationInvalid(ConfigurationError):
 
     def concerning(self, path: str) -> SettingProblem | None:
         """Return the problem of this exact setting, or None."""
-        return next((each for each in self.problems if each.path.partition("[")[0] == path), None)
+        return next((problem for problem in self.problems if problem.path.partition("[")[0] == path), None)
 
     def details(self) -> Mapping[str, Any]:
         """Return the problems as plain values."""
@@ -112,7 +109,7 @@ class Configuration:
 
     def values(self) -> dict[str, Any]:
         """Return all effective values as nested mappings, including the tables of backends without a model."""
-        return deep_merge(self.effective.settings.model_dump(mode="json"), nested({TABLE: self.backends}))
+        return deep_merge(self.effective.settings.model_dump(mode="json"), nested({BACKEND_TABLE: self.backends}))
 
     def value(self, path: str) -> Any:
         """Return the value of a parameter, or a table as nested mappings."""
@@ -125,8 +122,8 @@ class Configuration:
     def _through(self, written: Any) -> str:
         """Return the variables from which the placeholders of a file's text took their values."""
         texts = written if isinstance(written, list) else [written]
-        found = [name for text in texts for name, _ in variables_in(text) if self.variables(name)]
-        return "".join(f", {self.variables.described(name)}" for name in dict.fromkeys(found))
+        names = [name for text in texts for name, _ in variables_in(text) if self.variables(name)]
+        return "".join(f", {self.variables.described(name)}" for name in dict.fromkeys(names))
 
 
 def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration:
@@ -142,12 +139,12 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
         raise ConfigurationError(
             NEITHER_IS_SET, hint=f"create the file with: {generate}; or start with the defaults: --no-config"
         )
-    found = assemble(context, environment, [read_layer(file)] if file else [], environ)
-    for warning in made_for_others(found.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
+    configuration = assemble(context, environment, [read_layer(file)] if file else [], environ)
+    for warning in made_for_others(configuration.layers, context, environ.get(ENVIRONMENT_VARIABLE)):
         _log.warning("%s", warning)
-    for _, line in overridden_variables(found):
+    for _, line in overridden_variables(configuration):
         _log.info("%s", line)
-    return found
+    return configuration
 
 
 def run_time_file(context: str, environment: str, environ: Mapping[str, str]) -> Path | None:
@@ -168,7 +165,9 @@ def run_time_file(context: str, environment: str, environ: Mapping[str, str]) ->
 def conventional_files(environment: str, environ: Mapping[str, str]) -> list[str]:
     """Return the contexts that have a file below `TASKER_CONFIG_ROOT`."""
     root = environ[ROOT_VARIABLE]
-    return [each for each in CONTEXTS if any(file.is_file() for file in _conventional(root, each, environment))]
+    return [
+        context for context in CONTEXTS if any(file.is_file() for file in _conventional(root, context, environment))
+    ]
 
 
 def ungenerated_sources(environment: str, environ: Mapping[str, str]) -> Path | None:
@@ -203,11 +202,15 @@ def _places(root: str, context: str, environment: str) -> list[Path]:
 
     A single process also reads files of other contexts, because the settings it needs are common to them.
     """
-    own = _conventional(root, context, environment)
-    if context != "complete" or any(place.is_file() for place in own):
-        return own
-    others = [place for each in ("worker", "orchestration") for place in _conventional(root, each, environment)]
-    return [place for place in others if place.is_file()] or own
+    paths = _conventional(root, context, environment)
+    if context != "complete" or any(place.is_file() for place in paths):
+        return paths
+    others = [
+        place
+        for other_context in ("worker", "orchestration")
+        for place in _conventional(root, other_context, environment)
+    ]
+    return [place for place in others if place.is_file()] or paths
 
 
 def _conventional(root: str, context: str, environment: str) -> list[Path]:
@@ -241,18 +244,18 @@ def assemble(
     variables = Variables(environ)
     exclude_plugins(switched_off(files, variables))
     defaults = [single_process_layer()] if context == "complete" else []
-    below, above = (variable_layers(variables, above_files=each) for each in (False, True))
+    below, above = (variable_layers(variables, above_files=is_above) for is_above in (False, True))
     layers = [*defaults, *below, *files, *above]
     _log.debug("configuration layers, last one on top: %s", names_of(layers))
     substitution = Substitution(variables)
     values = substitution.tables(merged(layers))
     backends = backend_tables(values)
     usable, problems = _checked(values, backends, layers, substitution, merged(files))
-    found = Configuration(context, environment, usable, tuple(layers), variables, backends)
+    configuration = Configuration(context, environment, usable, tuple(layers), variables, backends)
     if problems:
         _log.debug("configuration refused: %d problems", len(problems))
-        raise ConfigurationInvalid(problems, found)
-    return found
+        raise ConfigurationInvalid(problems, configuration)
+    return configuration
 
 
 def _checked(
@@ -267,12 +270,17 @@ def _checked(
 
     broken = frozenset(problem.path.partition("[")[0] for problem in substitution.problems)
     whole = without(values, broken)
-    unchecked = frozenset(f"{TABLE}.{name}" for name in backends) | unread_tables(whole)
+    unchecked = frozenset(f"{BACKEND_TABLE}.{name}" for name in backends) | unread_tables(whole)
     result = check(without(whole, unchecked), place_of)
     unplaced = [SettingProblem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
-    own = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
-    own += plugin_problems(result.usable, written, place_of)
-    return result.usable, (*(p for layer in layers for p in layer.problems), *unplaced, *result.problems, *own)
+    installed_problems = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
+    installed_problems += plugin_problems(result.usable, written, place_of)
+    return result.usable, (
+        *(p for layer in layers for p in layer.problems),
+        *unplaced,
+        *result.problems,
+        *installed_problems,
+    )
 
 
 def generate(context: str, environment: str, source_dir: Path, environ: Mapping[str, str], now: datetime) -> str:
@@ -283,7 +291,7 @@ def generate(context: str, environment: str, source_dir: Path, environ: Mapping[
     """
     files = source_layers(context, environment, source_dir)
     known, unset = _known_here(files, environ)
-    unchosen = [replace(each, tables=without(each.tables, frozenset({CHOSEN}))) for each in known]
+    unchosen = [replace(layer, tables=without(layer.tables, frozenset({CHOSEN}))) for layer in known]
     try:
         assemble(context, environment, unchosen, environ)
     except ConfigurationInvalid as error:
@@ -304,7 +312,7 @@ def _known_here(
     """Return the layers without values that need an unset variable, and these values as written, by dotted path."""
     variables = Variables(environ)
     unset = {path: value for path, value in leaves(merged(files)) if has_unset(value, variables)}
-    return [replace(each, tables=without_unset(each.tables, variables)) for each in files], unset
+    return [replace(layer, tables=without_unset(layer.tables, variables)) for layer in files], unset
 
 
 def comparable(
@@ -335,12 +343,15 @@ def _header(context: str, environment: str, source_dir: Path, now: datetime) -> 
 
 def all_differences(one: Configuration, other: Configuration) -> list[tuple[str, Any, Any]]:
     """Return the `differences` of the settings, then those of messaging backends' tables without a model."""
-    left, right = (dict(leaves(deep_merge(each.values(), nested(each.written)))) for each in (one, other))
-    found = [(path, left.get(path), right.get(path)) for path in dict.fromkeys([*left, *right])]
-    return [each for each in found if each[1] != each[2]]
+    left, right = (
+        dict(leaves(deep_merge(configuration.values(), nested(configuration.written))))
+        for configuration in (one, other)
+    )
+    comparisons = [(path, left.get(path), right.get(path)) for path in dict.fromkeys([*left, *right])]
+    return [comparison for comparison in comparisons if comparison[1] != comparison[2]]
 
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
     """Return (path, value in `one`, value in `other`) of every parameter that differs, inherited values included."""
-    left, right = (dict(leaves(resolved(each).settings.model_dump(mode="json"))) for each in (one, other))
+    left, right = (dict(leaves(resolved(settings).settings.model_dump(mode="json"))) for settings in (one, other))
     return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import Installed, installed, load, table_or_none
-from tasker.plugins.process import PluginHost, PluginState, ready
+from tasker.plugins.found import Installed, PluginChoice, installed, load, table_or_none
+from tasker.plugins.host import PluginHost, PluginState, ready
 
 Status: TypeAlias = Literal["on", "off", "disabled", "refused"]
 """`off`: not named in `plugins.enabled`; `disabled`: not imported; `refused`: cannot be used."""
@@ -36,13 +35,13 @@ class PluginReport:
 
 def plugin_reports(choice: PluginChoice) -> list[PluginReport]:
     """Return reports of all plugins for a process with this choice; enabled ones are loaded and prepared."""
-    return [_report(each, choice) for each in installed()]
+    return [_report(plugin, choice) for plugin in installed()]
 
 
 def plugin_reports_of(choice: PluginChoice, plugins: PluginHost) -> list[PluginReport]:
     """Return the current state of this process's plugins, without importing or configuring any."""
     states = {state.name: state for state in plugins.states()}
-    return [_observed(each, choice, states.get(each.name)) for each in installed()]
+    return [_observed(plugin, choice, states.get(plugin.name)) for plugin in installed()]
 
 
 def _observed(plugin: Installed, choice: PluginChoice, state: PluginState | None) -> PluginReport:
@@ -57,11 +56,11 @@ def _observed(plugin: Installed, choice: PluginChoice, state: PluginState | None
 
 def plugin_report(name: str, choice: PluginChoice) -> list[PluginReport]:
     """Return the reports of that plugin name, normally one. Raises `UsageError` if there is none."""
-    found = [_report(each, choice) for each in installed() if each.name == name]
-    if not found:
-        names = ", ".join(sorted({each.name for each in installed()})) or "none"
+    reports = [_report(plugin, choice) for plugin in installed() if plugin.name == name]
+    if not reports:
+        names = ", ".join(sorted({plugin.name for plugin in installed()})) or "none"
         raise UsageError(f"unknown plugin {name!r}; installed: {names}", hint="see: tasker plugin list")
-    return found
+    return reports
 
 
 def _report(plugin: Installed, choice: PluginChoice) -> PluginReport:

@@ -8,16 +8,15 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.settings import Substituted
+from tasker.dataclasses import dataclass
 from tasker.errors import ConfigurationError
-from tasker.settings.aliases import ALIASES, canonical
 from tasker.settings.catalogue import parameters
-from tasker.settings.layering import deep_merge, find, leaves, nested
-from tasker.settings.lines import line_of
-from tasker.settings.problems import SettingProblem
-from tasker.settings.refused import REFUSED
+from tasker.settings.check import SettingProblem
+from tasker.settings.nested import deep_merge, find, leaves, nested
+from tasker.settings.refused_keys import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.settings.sources import ALIASES, canonical, line_of
+from tasker.settings.table import Substituted
 
 CONTEXTS = ("common", "orchestration", "worker", "complete")
 ENVIRONMENTS = ("development", "test", "production")
@@ -117,12 +116,12 @@ def _only(root: str, layer: ConfigurationLayer) -> ConfigurationLayer:
         for key, value in layer.tables.items()
         if key != root
     ]
-    own = {key: value for key, value in layer.tables.items() if key == root}
-    return ConfigurationLayer(layer.name, own, layer.text, (*layer.problems, *strangers))
+    tables = {key: value for key, value in layer.tables.items() if key == root}
+    return ConfigurationLayer(layer.name, tables, layer.text, (*layer.problems, *strangers))
 
 
 def _picked(layer: ConfigurationLayer, paths: tuple[str, ...]) -> ConfigurationLayer:
-    values = {path: found for path in paths if (found := find(layer.tables, path)) is not None}
+    values = {path: value for path in paths if (value := find(layer.tables, path)) is not None}
     return ConfigurationLayer(layer.name, nested(values), layer.text, layer.problems)
 
 
@@ -153,7 +152,7 @@ class Variables:
 def variable_layers(variables: Variables, *, above_files: bool) -> list[ConfigurationLayer]:
     """Return one layer per environment variable set for a parameter, for those above or below the files."""
     layers = []
-    for parameter in (each for each in parameters() if not each.reserved):
+    for parameter in (candidate for candidate in parameters() if not candidate.reserved):
         if (parameter.path in ABOVE_FILES) is not above_files:
             continue
         name = next((name for name in parameter.variables if variables(name)), None)

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.contracts.settings import Substituted
-from tasker.services.authoring.template_search import search
 from tasker.services.configuration.sources import CONTEXTS, ROOTS, ConfigurationLayer
-from tasker.settings.layering import leaves
+from tasker.services.workflows.template_search import search
+from tasker.settings.nested import leaves
+from tasker.settings.table import Substituted
 
 if TYPE_CHECKING:
     from tasker.services.configuration.loading import Configuration
@@ -33,15 +33,15 @@ def made_for_others(layers: Iterable[ConfigurationLayer], context: str, environm
     `CONTEXTS` are always reported. `environment` None accepts the file's own.
     """
     for layer in layers:
-        found = contexts_of(layer.text)
-        made = found.get("Context", context)
+        header = contexts_of(layer.text)
+        made = header.get("Context", context)
         if made not in CONTEXTS or ("complete" not in (context, made) and made != context):
             yield (
                 f"{layer.name} was generated for the context {made} and is read for {context}: "
                 f"write one with `tasker config generate --context {context}`"
             )
-        if environment and found.get("Environment", environment) != environment:
-            yield f"{layer.name} was generated for the environment {found['Environment']}, and this is {environment}"
+        if environment and header.get("Environment", environment) != environment:
+            yield f"{layer.name} was generated for the environment {header['Environment']}, and this is {environment}"
 
 
 def overridden_variables(found: Configuration) -> Iterator[tuple[str, str]]:
@@ -56,7 +56,7 @@ def overridden_variables(found: Configuration) -> Iterator[tuple[str, str]]:
 
 def stray_files(source_dir: Path) -> Iterator[str]:
     """Yield a warning for each TOML file in the configuration folders that is not read: misspelt or misplaced."""
-    folders = [source_dir / "base", *sorted(each for each in (source_dir / "environments").glob("*") if each.is_dir())]
+    folders = [source_dir / "base", *sorted(path for path in (source_dir / "environments").glob("*") if path.is_dir())]
     known = {f"{root}.toml" for root in ROOTS}
     strays = [file for folder in folders for file in sorted(folder.glob("*.toml")) if file.name not in known]
     contexts = tuple(f"{context}-" for context in CONTEXTS)

@@ -1,1 +1,1 @@
-"""State and problems of the whole fleet."""
+"""Workers, queues, metrics and health of everything that runs."""

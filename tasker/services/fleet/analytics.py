@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.lifecycle.machines.step import StepState
-from tasker.lifecycle.machines.task import TaskState
-from tasker.lifecycle.scaling import BY_DEFAULT, ScalingSettings
-from tasker.services.engine.guarded_connection import GuardedConnection
-from tasker.services.engine.plans import not_registered
-from tasker.services.fleet.scaling import ScalingAdvice, scaling
+from tasker.dataclasses import dataclass
+from tasker.engine.guarded_connection import GuardedConnection
+from tasker.engine.plans import not_registered
+from tasker.engine.states.step import StepState
+from tasker.engine.states.task import TaskState
+from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings, scaling
 
 TASKS_READ, TASKS_PER_VERSION = 20_000, 1000
 """Number of the newest tasks that statistics read: of a time span, and of each version."""
@@ -129,16 +128,16 @@ class Bottlenecks:
     @property
     def recommendations(self) -> list[str]:
         """One sentence for each item that needs attention."""
-        failing = [f"{each.name}: {each.error_rate:.0%} of {each.executions} failed" for each in self._failing()]
-        slow = [each for each in self.steps if each.mean_seconds >= SLOW_SECONDS]
-        found = [f"{each}; list its failures: tasker task list --status error" for each in failing]
-        found += [f"{each.name} takes {each.mean_seconds:.0f} s: consider a batchable step" for each in slow]
+        failing = [f"{item.name}: {item.error_rate:.0%} of {item.executions} failed" for item in self._failing()]
+        slow = [step for step in self.steps if step.mean_seconds >= SLOW_SECONDS]
+        sentences = [f"{failure}; list its failures: tasker task list --status error" for failure in failing]
+        sentences += [f"{step.name} takes {step.mean_seconds:.0f} s: consider a batchable step" for step in slow]
         if self.pool_utilization >= FULL_POOL:
-            found.append("the pool of this process is nearly full: raise common.database.pool.max_connections")
-        return found
+            sentences.append("the pool of this process is nearly full: raise common.database.pool.max_connections")
+        return sentences
 
     def _failing(self) -> list[SlowItem]:
-        return [each for each in (*self.steps, *self.tasks) if each.error_rate >= OFTEN_FAILED]
+        return [item for item in (*self.steps, *self.tasks) if item.error_rate >= OFTEN_FAILED]
 
 
 class Analytics:
@@ -158,22 +157,22 @@ class Analytics:
         args = {"hours": hours, "limit": limit, "min_executions": min_executions, "tasks": TASKS_READ}
         row = await self._connection.call("tasker.bottlenecks_v1(%s::jsonb)", args)
         sizes = self._connection.pool.sizes()
-        steps, tasks = ([_slow(each) for each in row[kind]] for kind in ("steps", "tasks"))
+        steps, tasks = ([_slow(entry) for entry in row[kind]] for kind in ("steps", "tasks"))
         return Bottlenecks(steps, tasks, _counts(row), round(sizes["lent"] / sizes["max"], 4))
 
     async def versions(self, namespace: str, template: str) -> list[VersionHistory]:
         """Return the history of each version of a template, in order of registration. Raises `TemplateNotFound`."""
         args = {"namespace": namespace, "template": template, "tasks": TASKS_PER_VERSION}
-        found = (await self._connection.call("tasker.versions_v1(%s::jsonb)", args))["versions"]
-        if found is None:
+        rows = (await self._connection.call("tasker.versions_v1(%s::jsonb)", args))["versions"]
+        if rows is None:
             raise not_registered(namespace, template, None)
-        return [VersionHistory(**{**row, **_times(row)}) for row in found]
+        return [VersionHistory(**{**row, **_times(row)}) for row in rows]
 
     async def paces(self, namespace: str, template: str, version: str, *, tasks: int = 200) -> TemplatePaces:
         """Return the durations of a template version and of its steps, from its newest tasks."""
         args = {"namespace": namespace, "template": template, "version": version, "tasks": tasks}
         row = await self._connection.call("tasker.step_pace_v1(%s::jsonb)", args)
-        return TemplatePaces(**{**row, "steps": {each["step"]: StepPace(**each) for each in row["steps"]}})
+        return TemplatePaces(**{**row, "steps": {pace["step"]: StepPace(**pace) for pace in row["steps"]}})
 
     async def scaling(
         self, settings: ScalingSettings = BY_DEFAULT, *, namespaces: Sequence[str] | None = None
@@ -193,5 +192,5 @@ def _slow(row: Mapping[str, Any]) -> SlowItem:
 
 def _counts(row: Mapping[str, Any]) -> dict[str, int]:
     kinds = (("tasks", TaskState, row["task_states"]), ("steps", StepState, row["step_states"]))
-    found = {f"{state.value}_{kind}": int(states.get(state.value, 0)) for kind, of, states in kinds for state in of}
-    return found | {f"total_{kind}": sum(states.values()) for kind, _, states in kinds}
+    counts = {f"{state.value}_{kind}": int(states.get(state.value, 0)) for kind, of, states in kinds for state in of}
+    return counts | {f"total_{kind}": sum(states.values()) for kind, _, states in kinds}

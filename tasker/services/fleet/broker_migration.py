@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import QueueStats
-from tasker.db.queries import query
+from tasker.dataclasses import dataclass
+from tasker.db.sql_files import query
+from tasker.engine.calls import Engine
 from tasker.errors import MessagingError, UsageError
+from tasker.messaging.port import QueueStats
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.calls import Engine
 from tasker.services.fleet.brokers import LiveProcess, live_processes, namespaces
 
 SLICE = 500
@@ -62,16 +62,16 @@ class BrokerMigration:
         waiting, after = PendingMessages(), FIRST
         while True:
             args = {"after": after, "limit": SLICE}
-            ((found,),) = await self._engine.connection.execute(query("brokers", "waiting"), args)
-            if found["last"] is None:
+            ((page,),) = await self._engine.connection.execute(query("brokers", "waiting"), args)
+            if page["last"] is None:
                 return waiting
-            for namespace, steps in found["enqueued"].items():
+            for namespace, steps in page["enqueued"].items():
                 lacking = await self._lacking(namespace, steps)
                 waiting.steps[namespace] += await self._hint(namespace, lacking) if send else len(lacking)
-            waiting.results += len(found["parked"])
-            if send and found["parked"]:
-                await self._new.send_step_results(found["parked"])
-            after = found["last"]
+            waiting.results += len(page["parked"])
+            if send and page["parked"]:
+                await self._new.send_step_results(page["parked"])
+            after = page["last"]
 
     async def _lacking(self, namespace: str, steps: Sequence[str]) -> Sequence[str]:
         """Return the steps without a message, as far as the provider can be searched for them."""

@@ -1,4 +1,4 @@
-"""State of a messaging provider compared with the database: messages in its queues and those expected from the rows."""
+"""The provider's queues beside the database's truth."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.messaging import QueueStats
+from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
-from tasker.db.queries import query
-from tasker.messaging.pointers import POINTED_AT
+from tasker.db.sql_files import query
+from tasker.engine.calls import Engine
+from tasker.messaging.messages import POINTED_AT
+from tasker.messaging.port import QueueStats
 from tasker.messaging.service import MessagingService
 
 TOLERANCE = 20
@@ -121,9 +122,9 @@ async def broker_report(
     """
     provider, names = messaging.provider_name(), messaging.names
     running = await live_processes(connection)
-    ours = [process for process in running if process.backend == provider]
-    serving = Counter(namespace for process in ours for namespace in process.namespaces)
-    orchestrators = sum(process.kind == "orchestrator" for process in ours)
+    same_provider = [process for process in running if process.backend == provider]
+    serving = Counter(namespace for process in same_provider for namespace in process.namespaces)
+    orchestrators = sum(process.kind == "orchestrator" for process in same_provider)
     waiting = dict.fromkeys(serving, 0) | dict(await namespaces(connection))
     queues = {namespace: names.step_queue(namespace) for namespace in sorted(waiting if only is None else only)}
     stats = await messaging.all_stats([*queues.values(), *names.orchestration()])
@@ -141,7 +142,9 @@ async def broker_report(
         healthy=await messaging.health_check(),
         capabilities=asdict(messaging.capabilities),
         processes=dict(Counter(process.backend for process in running)),
-        queues=tuple(each for each in reports if each.stats or each.expected or each.readers or each.paused),
+        queues=tuple(
+            report for report in reports if report.stats or report.expected or report.readers or report.paused
+        ),
     )
 
 
@@ -167,3 +170,17 @@ async def _paused(connection: Statements) -> dict[str, str]:
         queue: f"since {at:%Y-%m-%d %H:%M:%S} by {actor}" + (f" ({reason})" if reason else "")
         for queue, at, actor, reason in rows
     }
+
+
+class Queues:
+    """Reports about the provider that this process uses."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def report(self, namespaces: Sequence[str] | None = None) -> BrokerReport:
+        """Return the provider, the queues of all or of these namespaces, and what the database says of them.
+
+        Raises `MessagingError`, `DatabaseError`.
+        """
+        return await broker_report(self._engine.messaging, self._engine.connection, namespaces)

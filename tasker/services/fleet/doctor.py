@@ -1,18 +1,129 @@
-"""Diagnosis of a fleet and its database, with a fix for each finding (`tasker doctor`)."""
+"""Findings about the system, each with what to do."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.db.queries import query
-from tasker.services.checks import EXAMPLES, MENDED, SLICE, Broken, TaskChecks
-from tasker.services.engine.calls import Engine
+from tasker.dataclasses import dataclass
+from tasker.db.sql_files import query
+from tasker.engine.calls import Engine
 from tasker.version import __version__
+
+WAITED_SECONDS = 30.0
+"""Age of an enqueued step from which it should have a message: sweeps repair a lost one within seconds."""
+EXAMPLES = 3
+SLICE, ENDED_SLICE = 500, 2_000
+"""Number of open and of ended tasks read by one statement."""
+FIRST = "00000000-0000-0000-0000-000000000000"
+SWEEP = "the next sweep of any process"
+NOBODY = "no component repairs it: please report it"
+MENDED = frozenset(
+    {
+        "ready, but neither enqueued nor in the backlog",
+        "marked as paused, but no pause applies",
+        "in the backlog, but not ready",
+        "counter of enqueued steps differs",
+    }
+)
+"""Violated invariants that a sweep repairs, some of them once a minute (`tasker.repair_v1`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """Inconsistency: description, count, examples, and the component that repairs it ('' if no repair is needed)."""
+
+    what: str
+    count: int
+    examples: tuple[str, ...]
+    repaired_by: str
+
+    @property
+    def is_broken(self) -> bool:
+        """True if nothing repairs it automatically."""
+        return self.repaired_by == NOBODY
+
+
+class TaskChecks:
+    """Comparison of tasks with the engine's invariants, in slices: each statement reads only the tasks of one slice."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def slices(self, which: Literal["open", "ended"], limit: int) -> AsyncIterator[list[str]]:
+        """Yield the identifiers of all open or ended tasks, up to `limit` at a time, oldest first."""
+        after = FIRST
+        while tasks := [row[0] for row in await self.rows(which, after=after, limit=limit)]:
+            yield tasks
+            after = tasks[-1]
+
+    async def without_message(self, tasks: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Return, by namespace, the enqueued steps of these tasks that have no message."""
+        rows = await self.rows("enqueued", tasks=tasks, seconds=WAITED_SECONDS)
+        return list((await self._engine.hints_missing_in(dict(rows))).items()) if rows else []
+
+    async def unheld(self, tasks: Sequence[str]) -> list[str]:
+        """Return the steps of these tasks that are in progress on a worker that is not alive."""
+        return [row[0] for row in await self.rows("unheld", tasks=tasks)]
+
+    async def rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a query of `checks.sql`."""
+        return await self._engine.connection.execute(query("doctor", name), params)
+
+
+class Broken:
+    """Violations by rule, without duplicates: a task may appear in two slices."""
+
+    def __init__(self) -> None:
+        self._by_rule: dict[str, dict[tuple[str, str], None]] = {}
+
+    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows of `violations_v1`."""
+        for rule, subject, detail in rows:
+            self._by_rule.setdefault(rule, {})[subject or "", detail or ""] = None
+
+    def items(self) -> list[tuple[str, list[str]]]:
+        """Return each rule, in alphabetical order, with its subjects and their details."""
+        named = sorted(self._by_rule.items())
+        return [(rule, [" ".join(filter(None, subject)) for subject in subjects]) for rule, subjects in named]
+
+
+class Checks:
+    """Read-only consistency checks of all tasks."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._tasks = TaskChecks(engine)
+
+    async def run(self) -> list[CheckFinding]:
+        """Return all findings, violated invariants first. Raises `DatabaseError`, `MessagingError`."""
+        tasks, broken, unheld = self._tasks, Broken(), list[str]()
+        without: dict[str, list[str]] = {}
+        broken.add(await tasks.rows("fleet_violations"))
+        aside = [
+            CheckFinding(f"quarantined messages: {what}", count, (f"last at {at}",), "")
+            for what, count, at in await tasks.rows("set_aside")
+        ]
+        async for some in tasks.slices("open", SLICE):
+            broken.add(await tasks.rows("violations", tasks=some))
+            unheld += await tasks.unheld(some)
+            for namespace, steps in await tasks.without_message(some):
+                without.setdefault(namespace, []).extend(steps)
+        async for some in tasks.slices("ended", ENDED_SLICE):
+            broken.add(await tasks.rows("violations", tasks=some))
+        return [
+            *(_finding(rule, subjects, SWEEP if rule in MENDED else NOBODY) for rule, subjects in broken.items()),
+            *(_finding(f"enqueued in {name}, without a message", without[name], SWEEP) for name in sorted(without)),
+            *([_finding("in progress on a worker that is not alive", unheld, SWEEP)] if unheld else []),
+            *aside,
+        ]
+
+
+def _finding(what: str, found: list[str], repaired_by: str) -> CheckFinding:
+    return CheckFinding(what, len(found), tuple(found[:EXAMPLES]), repaired_by)
+
 
 OPEN = 20_000
 """Maximum number of open tasks read, oldest first; `tasker db check` reads all."""
@@ -71,7 +182,7 @@ class Doctor:
         found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
         found += await self._tasks(fleet)
-        return sorted(found, key=lambda each: CHECKS.index(each.check))
+        return sorted(found, key=lambda finding: CHECKS.index(finding.check))
 
     async def _connections(self) -> list[DoctorFinding]:
         statement = query("database", "capacity")
@@ -84,17 +195,17 @@ class Doctor:
         return [DoctorFinding("connections", what, fix)]
 
     async def _unexpected(self) -> list[DoctorFinding]:
-        ((ours,),) = await self._engine.connection.execute(query("database", "ours"))
-        if ours <= self._expected:
+        ((connections,),) = await self._engine.connection.execute(query("database", "ours"))
+        if connections <= self._expected:
             return []
-        what = f"{ours} connections to this database are Tasker's, and {self._expected} are expected"
+        what = f"{connections} connections to this database are Tasker's, and {self._expected} are expected"
         fix = "list them by application_name in pg_stat_activity; if the number is intended, set "
         fix += "orchestration.web.database_pools.max_total_connections_hint"
         return [DoctorFinding("connections", what, fix, wrong=False)]
 
     async def _upkeep(self) -> list[DoctorFinding]:
-        ((kept,),) = await self._engine.connection.execute(query("database", "upkeep"))
-        if kept:
+        ((enabled,),) = await self._engine.connection.execute(query("database", "upkeep"))
+        if enabled:
             return []
         what = "autovacuum is disabled on this server: outdated statistics make queries slow"
         return [DoctorFinding("settings", what, "set autovacuum = on and track_counts = on, and reload the server")]
@@ -109,10 +220,10 @@ class Doctor:
         broken, lost, parked, read = Broken(), list[str](), False, 0
         without: dict[str, list[str]] = {}
         broken.add(await self._checks.rows("fleet_violations"))
-        found: list[DoctorFinding] = []
+        findings: list[DoctorFinding] = []
         async for tasks in self._checks.slices("open", SLICE):
             if read >= OPEN:
-                found.append(not_all_read(read))
+                findings.append(not_all_read(read))
                 break
             read += len(tasks)
             broken.add(await self._checks.rows("violations", tasks=tasks))
@@ -122,13 +233,15 @@ class Doctor:
             parked = parked or (await self._rows("parked", tasks=tasks))[0][0]
         if finished := [row[0] for row in await self._rows("finished", number=SAMPLE)]:
             broken.add(await self._checks.rows("violations", tasks=finished))
-        found += [violation(rule, subjects) for rule, subjects in broken.items()]
-        found += [without_message(*missing) for missing in sorted(without.items())]
-        found += [unheld(lost, bool(fleet))] if lost else []
-        if parked and not any(each.kind == "orchestrator" for each in fleet):
+        findings += [violation(rule, subjects) for rule, subjects in broken.items()]
+        findings += [without_message(*missing) for missing in sorted(without.items())]
+        findings += [unheld(lost, bool(fleet))] if lost else []
+        if parked and not any(process.kind == "orchestrator" for process in fleet):
             what = "results wait for an orchestrator, but none is running"
-            found.append(DoctorFinding("queues", what, "start one: tasker orchestrator; or set result_path to inline"))
-        return found
+            findings.append(
+                DoctorFinding("queues", what, "start one: tasker orchestrator; or set result_path to inline")
+            )
+        return findings
 
     async def _rows(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("doctor", name), params)
@@ -136,8 +249,12 @@ class Doctor:
 
 def versions(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
     """Return a finding if processes have another release than this one."""
-    others = Counter(each.version for each in fleet if each.version != __version__)
-    examples = [f"{each.name} on {each.host}: {each.version or 'unknown'}" for each in fleet if each.version in others]
+    others = Counter(process.version for process in fleet if process.version != __version__)
+    examples = [
+        f"{process.name} on {process.host}: {process.version or 'unknown'}"
+        for process in fleet
+        if process.version in others
+    ]
     if not others:
         return []
     what = f"{others.total()} of {len(fleet)} processes run another release than this one, {__version__}"
@@ -147,28 +264,32 @@ def versions(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
 
 def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> list[DoctorFinding]:
     """Return findings of settings that contradict those of other processes."""
-    found: list[DoctorFinding] = []
+    findings: list[DoctorFinding] = []
     provider = engine.messaging.provider_name()
     if strangers := [each for each in fleet if each.backend and each.backend != provider]:
         what = f"{len(strangers)} of {len(fleet)} processes use another messaging provider than {provider}"
         fix = "they do not see its messages: configure the same backend everywhere; to migrate: tasker broker migrate"
         named = [f"{each.name} on {each.host}: {each.backend}" for each in strangers]
-        found.append(DoctorFinding("settings", what, fix, examples=named[:EXAMPLES]))
+        findings.append(DoctorFinding("settings", what, fix, examples=named[:EXAMPLES]))
     slots = Counter[str]()
-    for each in fleet:
-        slots.update(dict.fromkeys(each.namespaces, each.slots) if each.kind == "worker" else {})
+    for process in fleet:
+        slots.update(dict.fromkeys(process.namespaces, process.slots) if process.kind == "worker" else {})
     for namespace, number in slots.items():
         if number > window:
             what = f"workers of {namespace} have {number} slots, but its queue holds only {window} steps"
             fix = "raise common.execution.enqueue_window above the sum of max_concurrent_handlers"
-            found.append(DoctorFinding("settings", what, fix))
-    return found
+            findings.append(DoctorFinding("settings", what, fix))
+    return findings
 
 
 def clocks(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
     """Return findings of processes whose clocks were wrong when they started."""
-    wrong = [each for each in fleet if abs(each.ahead_ms) > CLOCK_TOLERANCE_MS]
-    return [found for each in wrong for found in clock(f"{each.kind} {each.name} on {each.host}", each.ahead_ms)]
+    wrong = [process for process in fleet if abs(process.ahead_ms) > CLOCK_TOLERANCE_MS]
+    return [
+        finding
+        for process in wrong
+        for finding in clock(f"{process.kind} {process.name} on {process.host}", process.ahead_ms)
+    ]
 
 
 def clock(whose: str, ahead_ms: int) -> list[DoctorFinding]:
@@ -211,4 +332,8 @@ def unheld(steps: Sequence[str], swept: bool) -> DoctorFinding:
 
 def to_dict(found: Sequence[DoctorFinding]) -> dict[str, Any]:
     """Return the findings as a mapping of plain values (`tasker doctor --format json`)."""
-    return {"wrong": any(each.wrong for each in found), "checks": CHECKS, "findings": [asdict(each) for each in found]}
+    return {
+        "wrong": any(finding.wrong for finding in found),
+        "checks": CHECKS,
+        "findings": [asdict(finding) for finding in found],
+    }

@@ -1,4 +1,4 @@
-"""Current state of the fleet: queues, processes, breakers, templates."""
+"""Queues, processes, breakers, activity now."""
 
 from __future__ import annotations
 
@@ -8,13 +8,79 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from tasker.contracts.dataclasses import dataclass
+from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tasker.errors import UsageError
 from tasker.errors.remedies import see
-from tasker.services.fleet.activity import Activity, activity
-from tasker.services.progress import ReportedProgress
+from tasker.views.progress import ReportedProgress
+from tasker.views.task_lists import ProcessRow
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceActivity:
+    """Activity of a namespace: tasks per slice, oldest first, its open tasks, and dead letters that need an operator.
+
+    A task is `running` while one of its steps is enqueued or claimed by a worker, else `waiting`.
+    """
+
+    namespace: str
+    submitted: Sequence[int]
+    ended: Sequence[int]
+    failed: Sequence[int]
+    running: int
+    waiting: int
+    dead_letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """Handler that workers lack although they received its steps; `steps` wait for it, the first `since` then."""
+
+    callable: str
+    namespace: str
+    steps: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """The last `seconds` in equal `slices`, with those `namespaces` first in which something happens.
+
+    Waits are from the queue to a worker; None: no step has waited.
+    `retries_due`: steps that run again within the next hour, counted to 10,000.
+    """
+
+    at: datetime
+    seconds: float
+    slices: int
+    namespaces: Sequence[NamespaceActivity]
+    steps_ended: int
+    wait_p50_ms: float | None
+    wait_p95_ms: float | None
+    retries_due: int
+    unserved: Sequence[Unserved]
+    waits_p50_ms: Sequence[float | None] = ()
+    waits_p95_ms: Sequence[float | None] = ()
+    """Of each slice, from the oldest on."""
+    submitted: Sequence[int] = ()
+    ended: Sequence[int] = ()
+    failed: Sequence[int] = ()
+    """Tasks of all namespaces in each slice."""
+
+    @property
+    def steps_per_second(self) -> float:
+        """Average rate of successfully ended steps, for tasks of this period."""
+        return self.steps_ended / self.seconds if self.seconds else 0.0
+
+
+def activity(row: Mapping[str, Any]) -> Activity:
+    """Create the activity from the result of `tasker.activity_v1`."""
+    unserved = [Unserved(**{**entry, "since": datetime.fromisoformat(entry["since"])}) for entry in row["unserved"]]
+    namespaces = [NamespaceActivity(**entry) for entry in row["namespaces"]]
+    at = datetime.fromisoformat(row["at"])
+    return Activity(**{**row, "at": at, "namespaces": namespaces, "unserved": unserved})
+
 
 TASKS_READ = 2000
 """Number of the newest tasks of the window that durations of templates are computed from."""
@@ -214,17 +280,39 @@ class FleetOverview:
 
 def overview(row: Mapping[str, Any]) -> Overview:
     """Create the overview from the result of `tasker.overview_v1`."""
-    breakers = [OpenBreaker(**{**each, "until": datetime.fromisoformat(each["until"])}) for each in row["breakers"]]
+    breakers = [
+        OpenBreaker(**{**breaker, "until": datetime.fromisoformat(breaker["until"])}) for breaker in row["breakers"]
+    ]
     parts = {
         "at": datetime.fromisoformat(row["at"]),
-        "queues": [Queue(**each) for each in row["queues"]],
-        "unworked_queues": [Queue(**each) for each in row["unworked_queues"]],
-        "processes": [Process(**each) for each in row["processes"]],
+        "queues": [Queue(**queue) for queue in row["queues"]],
+        "unworked_queues": [Queue(**queue) for queue in row["unworked_queues"]],
+        "processes": [Process(**process) for process in row["processes"]],
         "breakers": breakers,
-        "templates": [TemplatePace(**each) for each in row["templates"]],
+        "templates": [TemplatePace(**template) for template in row["templates"]],
         "running": [
-            RunningStep(**{**each, "reported_at": datetime.fromisoformat(each["reported_at"])})
-            for each in row["running"]
+            RunningStep(**{**step, "reported_at": datetime.fromisoformat(step["reported_at"])})
+            for step in row["running"]
         ],
     }
     return Overview(**{**row, **parts})
+
+
+class Workers:
+    """Queries of the registry. It is advisory: a worker whose heartbeats fail continues until it is fenced."""
+
+    def __init__(self, connection: Statements) -> None:
+        self._connection = connection
+
+    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
+        """Return the `live`, `draining` and `lost` (lease expired) processes; with `stopped`, ended ones too."""
+        rows = await self._connection.execute(query("fleet", "list"), {"stopped": stopped})
+        return [ProcessRow(*row) for row in rows]
+
+    async def serving(self, template_id: int) -> Mapping[str, int]:
+        """Return the number of live workers with the handler of each step of a template, by step name.
+
+        A worker that received the step and could not resolve its handler is not counted, as in `tasker task explain`.
+        """
+        rows = await self._connection.execute(query("fleet", "serving"), {"template": template_id})
+        return dict(rows)

@@ -1,1 +1,1 @@
-"""Operator actions on tasks and their steps after failures."""
+"""Actions of operators: steps, reruns, dead letters, replays, pauses."""

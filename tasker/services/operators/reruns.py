@@ -1,26 +1,72 @@
-"""Rerun of a task from one of its steps, as a new task that reuses the results of the steps above."""
+"""Running a task again from a step."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.plan import Plan
-from tasker.contracts.step_types import StepType
-from tasker.db.queries import query
+from tasker.dataclasses import dataclass
+from tasker.db.sql_files import query
+from tasker.engine.answers import RerunAnswer
+from tasker.engine.calls import Engine
+from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
+from tasker.engine.expansion.graph import Existing, ExistingStep
+from tasker.engine.expansion.planner import expand, expand_resolved
+from tasker.engine.plans import PlanStore
+from tasker.engine.task_graph import read_graph
 from tasker.errors import StateMachineError, StepNotFound
 from tasker.errors.remedies import see
-from tasker.lifecycle.rerun import RerunScope, rerun_from
-from tasker.services.by_hand import audited
-from tasker.services.changed_input import changed
-from tasker.services.engine.answers import RerunAnswer
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.graph import read_graph
-from tasker.services.engine.plans import PlanStore
-from tasker.services.reports import TaskReport
-from tasker.services.submitting.submission import Submission, Submitter
-from tasker.services.tasks import checked, not_found
+from tasker.services.audit import audited
+from tasker.services.operators.changed_input import changed
+from tasker.services.submission.submit import Submission, Submitter
+from tasker.services.tasks.read import checked, not_found
+from tasker.template.plan import Plan
+from tasker.template.step_types import StepType
+from tasker.views.tasks import TaskReport
+
+
+@dataclass(frozen=True, slots=True)
+class RerunScope:
+    """Names of the steps that run again, and of those that are dropped because their creators decide again.
+
+    All other steps are done, and their results are reused.
+    """
+
+    again: frozenset[str]
+    dropped: frozenset[str]
+
+
+def rerun_from(
+    plan: Plan, start: str, existing: Existing, decided: Mapping[str, Any], limits: ExpansionLimits = DEFAULT_LIMITS
+) -> RerunScope:
+    """Return the scope of a rerun from the step `start`.
+
+    `start` runs again, with all steps below it and all steps that are not done. `decided` are the results of the done
+    decision and batchable steps, None for one that an operator resolved. A step is dropped if only steps that run again
+    create it.
+    """
+    template_step = next(step.template_step for step in existing if step.name == start)
+    below = frozenset(plan.below.of(template_step))
+    again = {step.name for step in existing if step.open or step.name == start or step.template_step in below}
+    retained = _derived(plan, {name: result for name, result in decided.items() if name not in again}, limits)
+    dropped = frozenset(again - retained)
+    return RerunScope(frozenset(again - dropped), dropped)
+
+
+def _derived(plan: Plan, decided: Mapping[str, Any], limits: ExpansionLimits) -> frozenset[str]:
+    """Return the steps of a task in which exactly these steps have decided, by repeating the expansions in order."""
+    graph = {step.name: ExistingStep(step.name, step.name, True) for step in plan.steps if step.static}
+    for name in (step.name for step in plan.steps if step.name in decided):
+        existing, result = tuple(graph.values()), decided[name]
+        created = (
+            expand_resolved(plan, name, existing, limits)
+            if result is None
+            else expand(plan, name, result, existing, limits)
+        )
+        graph[name] = ExistingStep(name, name, False)
+        graph.update({step.name: ExistingStep(step.name, step.template_step, True) for step in created.steps})
+    return frozenset(graph)
+
 
 MAX_REPLANS = 20
 DECIDING = [type_.value for type_ in StepType if type_.expands]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.dataclasses import dataclass
-from tasker.contracts.execution import Verdict
-from tasker.db.queries import query
+from tasker.dataclasses import dataclass
+from tasker.db.sql_files import query
+from tasker.engine.answers import OperatorAnswer, RetryAnswer
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.engine.states.step import StepState
+from tasker.engine.states.step_changes import CHANGES
+from tasker.engine.task_graph import plan_growth
 from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
 from tasker.errors.remedies import see
-from tasker.lifecycle.machines.moves import CHANGES
-from tasker.lifecycle.machines.step import StepState
-from tasker.lifecycle.storable import encode
-from tasker.services.by_hand import audited
-from tasker.services.engine.answers import OperatorAnswer, RetryAnswer
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.graph import plan_growth
-from tasker.services.engine.plans import PlanStore
-from tasker.services.tasks import checked, not_found
+from tasker.handlers.claims import Verdict
+from tasker.json_values import encode
+from tasker.services.audit import audited
+from tasker.services.tasks.read import checked, not_found
 
 MAX_REPLANS = 20
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tasker.contracts.kinship import Ancestry
-from tasker.contracts.step_types import Origin
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.graph import DependencyGraph
+from tasker.template.plan import Ancestry
+from tasker.template.step_types import Origin
 
 
 def one_time_for_each_step(graph: DependencyGraph) -> None:

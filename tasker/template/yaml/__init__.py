@@ -1,1 +1,1 @@
-"""Conversion of YAML text to plain values with their positions in the file."""
+"""YAML text to values that know their place."""

@@ -1,1 +1,1 @@
-"""Conformance tests of messaging backends by subject; `tasker.testing.messaging_contract` combines them."""
+"""The conformance suite of messaging backends, by subject."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tasker.contracts.messaging import Backend
+from tasker.messaging.port import Backend
 from tasker.testing.messaging.suite import HIDDEN, QUEUE, Suite, needs, numbered, one_received, receive, stats_at_depth
 
 

@@ -10,8 +10,8 @@ from typing import NoReturn, TypeVar
 
 import pytest
 
-from tasker.contracts.messaging import Backend, QueuedMessage, QueueStats
 from tasker.errors import MessagingError
+from tasker.messaging.port import Backend, QueuedMessage, QueueStats
 
 QUEUE = "worker_contract_queue"
 OTHER = "worker_contract_other_queue"

@@ -25,7 +25,7 @@ TEMPLATE = """
 HANDLERS = """
     from pathlib import Path
 
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     FOLDER = Path(__file__).parent
 

@@ -119,7 +119,7 @@ def test_nothing_but_the_object_reaches_standard_output(database_url: str, tmp_p
         """,
         """
         import subprocess
-        from tasker.step_handler.functional import step_handler
+        from tasker.handlers.decorators import step_handler
 
         @step_handler("noisy.print")
         async def print_():
@@ -171,7 +171,12 @@ def test_a_command_that_reads_imports_nothing_that_runs_steps(command: str, data
 
     exit_code, *modules = done.stdout.split()
     assert exit_code == "0", done.stderr
-    running = {"tasker.handler", "tasker.execution.worker", "tasker.app.assembly.worker", "tasker.process.runtime"}
+    running = {
+        "tasker.handlers.registry.registry",
+        "tasker.execution.worker",
+        "tasker.app.worker_assembly",
+        "tasker.process.runtime",
+    }
     assert ({"pydantic", "yaml", "jsonschema"} | running) & set(modules) == set()
 
 

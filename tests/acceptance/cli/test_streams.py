@@ -49,10 +49,10 @@ def workflow(tmp_path: Path) -> Path:
         ("click", "run"),
         ("tasker.cli.run.command", "run"),
         ("tasker.process.runtime", "run"),
-        ("tasker.cli.worker.start", "worker"),
+        ("tasker.cli.commands.worker", "worker"),
         ("tasker.app.serving", "worker"),
         ("tasker.db.migrate", "worker"),
-        ("tasker.db.awaited", "worker"),
+        ("tasker.db.startup_wait", "worker"),
     ],
 )
 def test_an_interruption_while_something_is_imported_ends_with_130_and_no_traceback(

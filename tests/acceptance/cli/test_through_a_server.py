@@ -24,7 +24,7 @@ TEMPLATE = """
 """
 HANDLERS = """
     from tasker.errors import PermanentError
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
 
     @step_handler("shop.check")

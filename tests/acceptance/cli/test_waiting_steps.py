@@ -13,10 +13,9 @@ import psycopg
 import pytest
 
 from tasker import App
-from tasker.cli.live import Feed
-from tasker.cli.live.json_lines import JsonLines
-from tasker.cli.live.plain import TextView
-from tasker.cli.live.rows import Tree
+from tasker.cli.live.feed import Feed
+from tasker.cli.live.text import JsonLines, TextView
+from tasker.cli.live.tree import Tree
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke
 
@@ -116,8 +115,8 @@ def test_a_program_reads_it_as_an_object(waiting: str, database_url: str) -> Non
 def test_a_long_sentence_has_a_line_of_its_own_on_a_narrow_screen() -> None:
     from rich.console import Console
 
-    from tasker.cli.live.rows import LiveRow
     from tasker.cli.live.screen import picture
+    from tasker.cli.live.tree import LiveRow
 
     console = Console(width=60, color_system=None)
     with console.capture() as captured:
@@ -129,8 +128,8 @@ def test_a_long_sentence_has_a_line_of_its_own_on_a_narrow_screen() -> None:
 def test_a_sentence_that_is_longer_than_the_screen_is_wide_goes_on_as_far_as_there_is_room() -> None:
     from rich.console import Console
 
-    from tasker.cli.live.rows import LiveRow
     from tasker.cli.live.screen import picture
+    from tasker.cli.live.tree import LiveRow
 
     def shown(spare: int) -> list[str]:
         console = Console(width=40, color_system=None)

@@ -14,7 +14,7 @@ import redis
 import tasker
 from tasker.errors import BackendUnavailable
 from tasker.messaging import MessagingService, load_backend
-from tasker.process.connections.awaited_broker import open_broker
+from tasker.process.connections import open_broker
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.servers import brokers

@@ -26,7 +26,7 @@ HANDLERS = """
     import time
     from pathlib import Path
 
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
 
     @step_handler("stuck.hog")

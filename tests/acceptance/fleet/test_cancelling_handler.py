@@ -25,7 +25,7 @@ TEMPLATE = """
 HANDLERS = """
     import asyncio
 
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     waits = asyncio.Event()
 

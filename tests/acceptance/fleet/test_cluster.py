@@ -12,7 +12,7 @@ import pytest
 
 import tasker
 from tasker.app import App, TaskRequester
-from tasker.services.authoring.templates import load_plans
+from tasker.services.workflows.files import load_plans
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 

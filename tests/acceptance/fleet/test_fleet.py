@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.freezing import freeze_with_results, kill_busiest
 from tests.support.fleets.oracle import Oracle

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.plan import BreakerPolicy
-from tasker.resilience.registry import BreakerPolicies
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.template.plan import BreakerPolicy
 from tests.support.command_line import write_workflow
 
 TEMPLATE = """
@@ -18,7 +18,7 @@ TEMPLATE = """
     steps: [{name: only, handler: only}]
 """
 HANDLERS = """
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     @step_handler("only")
     async def only():

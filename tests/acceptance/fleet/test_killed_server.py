@@ -13,7 +13,7 @@ import pytest
 
 import tasker
 from tasker.client import HttpClient
-from tasker.client.http.events import TaskEvent
+from tasker.client.task_events import TaskEvent
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, order, registered
 from tests.integration.database.test_connection import free_port

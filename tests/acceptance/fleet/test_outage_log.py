@@ -15,12 +15,12 @@ import httpx
 import pytest
 
 import tasker
-from tasker.app.assembly.orchestrator import orchestrator_process
-from tasker.app.bootstrap import prepare
 from tasker.app.configured import UNCONFIGURED
+from tasker.app.orchestrator_assembly import orchestrator_process
+from tasker.app.preparation import prepare
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.deployment import EventSettings
-from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.messaging.listening_modes import EventSettings
+from tasker.orchestration.sweep import SweepSettings
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
 from tests.integration.database.test_connection import free_port
 from tests.support.command_line import write_workflow

@@ -15,14 +15,13 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.plan import BreakerPolicy
 from tasker.db.embedded import watch
 from tasker.errors import DatabaseBreakerOpen, DatabaseError
-from tasker.lifecycle.breaker import BreakerState
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.resilience.guard import GuardedCircuit
-from tasker.resilience.registry import BreakerPolicies
-from tasker.services.reports import TaskReport
+from tasker.orchestration.sweep import SweepSettings
+from tasker.resilience.breaker import BreakerState, GuardedCircuit
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.template.plan import BreakerPolicy
+from tasker.views.tasks import TaskReport
 from tests.support.command_line import HOLDING, Running, write_workflow
 from tests.support.servers.brokers import REDIS, PrivateServer, private_server
 from tests.support.servers.private_postgres import Stoppable as Database

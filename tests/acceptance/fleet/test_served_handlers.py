@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.application import application
+from tasker.server.application import application
 from tests.support.command_line import invoke
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle

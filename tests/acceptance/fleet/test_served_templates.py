@@ -8,10 +8,10 @@ import pytest
 
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.db.connection import Connection
+from tasker.engine.plans import PlanStore
 from tasker.errors import HandlerNotFound, InvalidQueueName, UsageError
-from tasker.services.authoring.handlers import load_handlers
-from tasker.services.authoring.served import register_served
-from tasker.services.engine.plans import PlanStore
+from tasker.services.workflows.handlers import load_handlers
+from tasker.services.workflows.served import register_served
 
 TEMPLATE = """
 name: found
@@ -21,7 +21,7 @@ steps:
   - {{name: only, handler: found.{namespace}}}
 """
 HANDLERS = """
-from tasker.step_handler.functional import step_handler
+from tasker.handlers.decorators import step_handler
 
 @step_handler("found.{namespace}")
 async def work(context):

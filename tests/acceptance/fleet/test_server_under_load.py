@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.defaults import HTTP_STREAMS
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
+from tasker.settings.defaults import HTTP_STREAMS
 from tasker.template import compile_text
 from tests.benchmarks.cpu import memory_of
 from tests.benchmarks.processes import WORKFLOWS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.servers import brokers

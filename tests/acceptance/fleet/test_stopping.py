@@ -28,7 +28,7 @@ steps:
 """
 HANDLERS = """
 import asyncio, os, time
-from tasker.step_handler.functional import step_handler
+from tasker.handlers.decorators import step_handler
 
 @step_handler("stopping.work")
 async def work(context):

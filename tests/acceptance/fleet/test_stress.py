@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.template.plan import HandlerRef, Plan, RetryPolicy
 from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle

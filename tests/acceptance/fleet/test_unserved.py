@@ -25,7 +25,7 @@ TEMPLATE = """
       - {name: send, handler: shop.send, dependencies: [pack]}
 """
 PACK = """
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
 
     @step_handler("shop.pack")

@@ -12,7 +12,7 @@ import pytest
 import tasker
 from tasker.db.embedded.cluster import find_binaries
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, write_workflow
 from tests.support.fleets.fleet import Fleet

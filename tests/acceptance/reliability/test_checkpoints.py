@@ -12,9 +12,9 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.settings import WorkerSettings
+from tasker.template.plan import HandlerRef, Plan, RetryPolicy
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle

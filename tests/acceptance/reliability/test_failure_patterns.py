@@ -12,8 +12,8 @@ from random import Random
 import pytest
 
 import tasker
-from tasker.contracts.plan import HandlerRef, Plan, RetryPolicy
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.template.plan import HandlerRef, Plan, RetryPolicy
 from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 import tasker
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.support.command_line import Running

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import tasker
-from tasker.contracts.plan import HandlerRef
 from tasker.execution.settings import WorkerSettings
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.template.plan import HandlerRef
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.fleets.mixture import CSV
 from tests.support.fleets.oracle import Oracle

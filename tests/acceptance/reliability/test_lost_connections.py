@@ -11,7 +11,7 @@ import psycopg
 
 import tasker
 from tasker.errors import DatabaseError, DuplicateTask
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS, load_input
 from tests.support.fleets.oracle import Oracle
 

@@ -20,7 +20,7 @@ import asyncio
 import os
 import signal
 
-from tasker.step_handler.functional import step_handler
+from tasker.handlers.decorators import step_handler
 
 
 @step_handler("kills")

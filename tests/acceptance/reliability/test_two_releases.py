@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 import tasker
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.waiting import until

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from tasker.clock import SystemClock
 from tasker.db.connection import Connection
-from tasker.db.queries import query
-from tasker.messaging.registry import load_backend
+from tasker.db.sql_files import query
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import CompletingWorker
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
+from tasker.orchestration.pending_work import ExclusiveTurns
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import ExclusiveTurns
-from tasker.process.system import SystemClock
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import CompletingWorker
-from tasker.services.engine.plans import PlanStore
-from tasker.services.task_filter import TaskFilter, TaskLists
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.tasks.lists import TaskFilter, TaskLists
 from tests.benchmarks.growth.case import Case
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Direct, Lab, fail, ok, retry

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.db.queries import query
-from tasker.services.checks import Checks
-from tasker.services.fleet.doctor import Doctor
-from tasker.services.task_filter import TaskFilter, TaskLists
+from tasker.db.sql_files import query
+from tasker.services.fleet.doctor import Checks, Doctor
+from tasker.services.tasks.lists import TaskFilter, TaskLists
 from tests.benchmarks.conditions import Conditions
 from tests.benchmarks.growth.case import lab_of
 from tests.benchmarks.growth.services import engine_of, letters_of, queues_of, tasks_of

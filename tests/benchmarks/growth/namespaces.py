@@ -13,12 +13,12 @@ from typing import Any
 
 from psycopg.rows import tuple_row
 
-from tasker.db.queries import query
 from tasker.db.session import Rows
-from tasker.messaging.registry import load_backend
+from tasker.db.sql_files import query
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
 from tasker.services.fleet.brokers import broker_report
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.overview import FleetOverview

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.services.server.task_pages import TaskPages
+from tasker.services.tasks.pages import TaskPages
 from tests.benchmarks.conditions import Conditions
 from tests.benchmarks.growth.case import Prepare, lab_of
 from tests.benchmarks.growth.services import queues_of, tasks_of
@@ -119,10 +119,10 @@ def task_page(lab: Lab, width: int) -> Callable[[], Any]:
     async def read() -> None:
         assert (await pages.counts(task)).total == width + 2
         assert len((await pages.page(task, limit=500, offset=0)).steps) == min(500, width + 2)
-        assert len((await pages.step(task, "s00100", inputs=20)).steps) == 2
+        assert len((await pages.step(task, f"s{width // 2:05}", inputs=20)).steps) == 2
         assert not (await pages.first_failure(task)).steps
-        assert [each.reason for each in (await tasks.explain(task, "s00100")).reasons] == ["waits"]
-        assert len(await tasks.history_of_steps(task, limit=500)) >= 500
+        assert [each.reason for each in (await tasks.explain(task, f"s{width // 2:05}")).reasons] == ["waits"]
+        assert len(await tasks.history_of_steps(task, limit=500)) >= min(500, width)
 
     return lambda: asyncio.run(read())
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.services.dead_letters.entries import DeadLetters
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
+from tasker.services.fleet.brokers import Queues
+from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.steps import Steps
-from tasker.services.server.queues import Queues
-from tasker.services.tasks import Tasks
+from tasker.services.tasks.read import Tasks
 from tests.support.engine_fixture import Direct, Session
 
 

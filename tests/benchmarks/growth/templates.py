@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tasker.db.connection import Connection
-from tasker.services.engine.plans import PlanStore
+from tasker.engine.plans import PlanStore
 from tasker.template import compile_text
 from tests.benchmarks.growth.case import Case, Prepare
 from tests.support.engine_fixture import Lab

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 import tasker
-from tasker.db.queries import query
-from tasker.handler import HandlerRegistry
-from tasker.services.tasks import REPORT
-from tasker.step_handler.functional import BatchConfig, batch_analyzer, batch_worker, step_handler
+from tasker.db.sql_files import query
+from tasker.handlers.decisions import BatchConfig
+from tasker.handlers.decorators import batch_analyzer, batch_worker, step_handler
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.tasks.read import REPORT
 from tasker.template import compile_text
 from tests.benchmarks.growth.case import Case, Prepare
 from tests.support.engine_fixture import Lab, ok

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from tasker.errors import RetryableError
-from tasker.step_handler.functional import inputs, step_handler
+from tasker.handlers.decorators import inputs, step_handler
 
 
 @step_handler("chaos.slow")

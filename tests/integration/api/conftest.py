@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import application
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.server.application import application
 from tasker.template import compile_text
 from tests.integration.api.program import TEMPLATES, registered
 from tests.support.module_loop import share_loops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasker.errors import PermanentError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import inputs, step_handler
 
 ORDERS = """

@@ -18,16 +18,15 @@ from fastapi.routing import APIRoute
 from prometheus_client.parser import text_string_to_metric_families
 
 import tasker
-from tasker.api.application import SUBJECTS, Options, application
-from tasker.api.gate import ClosedGate
-from tasker.api.permissions import OPERATES, REQUIRED
-from tasker.api.routes import config
-from tasker.contracts.rules.permissions import Permission
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.rsa_keys import generate, private_key
-from tasker.services.authentication.settings import ApiKey, AuthSettings
-from tasker.services.authentication.tokens import TokenOrder, sign
-from tasker.settings.redaction import REDACTED
+from tasker.operations.permissions import Permission
+from tasker.redaction import REDACTED
+from tasker.server.api import configuration as config
+from tasker.server.application import SUBJECTS, Options, application
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import OPERATES, REQUIRED, ClosedGate
+from tasker.server.auth.tokens import TokenOrder, sign
+from tasker.server.auth.verification_keys import generate, private_key
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem

@@ -11,7 +11,7 @@ import httpx
 import jsonschema
 
 import tasker
-from tasker.api.application import described
+from tasker.server.application import described
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, WAITING, order
 from tests.integration.api.test_access import by, guarded

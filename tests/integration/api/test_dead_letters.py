@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.shapes.dead_letters import DlqEntry, DlqInvestigationQueueEntry, DlqStats, StalenessMonitoring
-from tasker.services.submitting.submission import Submission
+from tasker.server.shapes.dead_letters import DlqEntry, DlqInvestigationQueueEntry, DlqStats, StalenessMonitoring
+from tasker.services.submission.submit import Submission
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 

@@ -14,12 +14,12 @@ import pytest_asyncio
 from fastapi.routing import APIRoute
 
 import tasker
-from tasker.api.application import SUBJECTS, application, described
-from tasker.api.description import openapi
-from tasker.api.description.page import page
-from tasker.api.http_server import HttpServer
-from tasker.api.permissions import REQUIRED, Permission
-from tasker.api.sockets import listen
+from tasker.operations.permissions import Permission
+from tasker.server import openapi
+from tasker.server.application import SUBJECTS, application, described
+from tasker.server.auth.gate import REQUIRED
+from tasker.server.openapi import page
+from tasker.server.sockets import HttpServer, listen
 from tools.openapi import FILE, current
 
 PUBLIC = ("/health", "/live", "/ready", "/metrics", "/openapi.json", "/docs", "/api-docs")

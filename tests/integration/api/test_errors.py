@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.envelope import RequestLimits
-from tasker.api.shapes.problems import Problem
 from tasker.errors import DatabaseError, Overloaded, TaskNotFound
+from tasker.server.application import Options, application
+from tasker.server.envelope import RequestLimits
+from tasker.server.shapes.problems import Problem
 from tests.integration.api.program import order
 
 UNKNOWN = "0195c8f0-1d2e-7000-8000-000000000000"

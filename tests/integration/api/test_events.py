@@ -14,16 +14,14 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.clock import BackoffPolicy
 from tasker.db.connection import Connection, Statements
 from tasker.db.session import Rows
-from tasker.services.server import task_history
-from tasker.services.server.task_events import TaskEvents
-from tasker.services.server.task_history import HistoryPoller, TaskEvent
-from tasker.services.submitting.submission import Submission
+from tasker.server.application import Options, application
+from tasker.server.sockets import HttpServer, listen
+from tasker.services.submission.submit import Submission
+from tasker.services.tasks import history as task_history
+from tasker.services.tasks.history import HistoryPoller, TaskEvent, TaskEvents
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem

@@ -6,8 +6,8 @@ import httpx
 import pytest_asyncio
 
 import tasker
-from tasker.api.shapes.explanation import ExplanationResponse
-from tasker.services.submitting.submission import Submission
+from tasker.server.shapes.operators import ExplanationResponse
+from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 

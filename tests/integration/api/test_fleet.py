@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tasker.api.shapes.fleet import HandlerListResponse, PauseListResponse, QueuesResponse, WorkerListResponse
+from tasker.server.shapes.fleet import HandlerListResponse, PauseListResponse, QueuesResponse, WorkerListResponse
 from tests.integration.api.program import order
 from tests.integration.api.test_errors import UNKNOWN, problem
 

@@ -8,11 +8,11 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.shapes.health import DetailedHealthResponse, HealthResponse, PoolDetail, ReadinessResponse
 from tasker.db.connection import Connection
 from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
-from tasker.services.server import health as looking
+from tasker.server.shapes.health import DetailedHealthResponse, HealthResponse, PoolDetail, ReadinessResponse
+from tasker.services.fleet import health as looking
 from tests.integration.api.conftest import own_app
 from tests.support.servers.silent import silent_server
 

@@ -15,9 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 import tasker
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
+from tasker.services.fleet.metric_catalogue import CATALOGUE
 from tasker.services.fleet.overview import Overview
-from tasker.services.server.metrics import CATALOGUE
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.conftest import own_app
 from tests.integration.api.program import WAITING
@@ -81,7 +81,7 @@ async def test_dead_letters_are_counted_and_timed(
 async def test_many_who_scrape_at_once_are_answered_from_one_reading(
     app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasker.services.server.metrics.FRESH_SECONDS", math.inf)
+    monkeypatch.setattr("tasker.services.fleet.metrics.FRESH_SECONDS", math.inf)
     readings, overview = Counter[str](), app.fleet.overview
 
     async def counting(**how: Any) -> Overview:

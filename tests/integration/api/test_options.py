@@ -19,16 +19,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen, require_loopback
-from tasker.api.tls import tls_files
 from tasker.app.configured import configured
 from tasker.app.http_serving import listening_socket, options_of, with_own_pool
 from tasker.errors import UsageError
-from tasker.process.http import HttpSettings, host_and_port
+from tasker.process.http_settings import HttpSettings, host_and_port
+from tasker.server.application import Options, application
+from tasker.server.sockets import HttpServer, listen, require_loopback, tls_files
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tests.integration.api.program import order
 from tests.integration.api.published import misfits
 from tests.integration.api.test_errors import problem

@@ -13,21 +13,19 @@ from fastapi.openapi.utils import get_openapi
 from prometheus_client.parser import text_string_to_metric_families
 
 import tasker
-from tasker.api.gate import ClosedGate
-from tasker.api.process import shapes
-from tasker.api.process.aliases import SATURATIONS
-from tasker.api.process.application import PortOptions, port_application
-from tasker.api.process.metrics import CATALOGUE
-from tasker.api.process.observed import ProcessSnapshot
-from tasker.api.process.routes import configuration_routes, routes
 from tasker.app.configured import UNCONFIGURED
-from tasker.app.http_serving import auth_shown
-from tasker.app.observing import observed_worker
-from tasker.app.process_port import with_port
+from tasker.app.http_serving import auth_shown, with_port
 from tasker.errors import UsageError
-from tasker.process.http import PortSettings
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import AuthSettings
+from tasker.process.http_settings import PortSettings
+from tasker.process.metric_aliases import SATURATIONS
+from tasker.process.metrics import PROCESS_CATALOGUE
+from tasker.process.observed import ProcessSnapshot
+from tasker.process.status import observed_worker
+from tasker.server import process_port as shapes
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate
+from tasker.server.process_port import PortOptions, configuration_routes, port_application, routes
+from tasker.settings.authentication import AuthSettings
 from tasker.template import compile_text
 from tests.integration.api.conftest import own_app
 from tests.integration.api.program import ORDERS, WAITING
@@ -130,7 +128,7 @@ async def test_its_numbers_are_those_of_the_catalogue(port: httpx.AsyncClient, o
     assert f"tasker_steps_slots {observed.load().slots}\n" in text
     assert 'tasker_process_health{part="events"} 0\n' in text
     told = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
-    assert {"mpsc_channel_usage_percent", "tasker_circuit_breaker_state"} <= told <= {*CATALOGUE}
+    assert {"mpsc_channel_usage_percent", "tasker_circuit_breaker_state"} <= told <= {*PROCESS_CATALOGUE}
 
 
 async def test_other_names_of_a_number_say_the_same(port: httpx.AsyncClient, observed: ProcessSnapshot) -> None:

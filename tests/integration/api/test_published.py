@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasker.api.application import described
+from tasker.server.application import described
 from tests.integration.api.program import order
 from tests.integration.api.published import lacks, misfits, operations, resolved, same_place, shape
 from tests.integration.api.test_errors import UNKNOWN

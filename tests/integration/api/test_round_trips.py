@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tasker.contracts.plan import Plan, RetryPolicy
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.process.system import new_task_uuid
-from tasker.services.client_views import ClientViews
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.submission import Submission, Submitter
+from tasker.services.submission.submit import Submission, Submitter
+from tasker.services.tasks.search import ClientViews
 from tasker.template import compile_text
+from tasker.template.plan import Plan, RetryPolicy
 from tests.integration.api.program import ORDERS
 
 

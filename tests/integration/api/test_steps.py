@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.shapes.steps import StepAuditResponse, StepResponse
+from tasker.server.shapes.steps import StepAuditResponse, StepResponse
 from tests.integration.api.program import order
 from tests.integration.api.test_errors import problem
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.shapes.tasks import TaskContextResponse, TaskCreated, TaskDetailsResponse, TaskListResponse
+from tasker.server.shapes.tasks import TaskContextResponse, TaskCreated, TaskDetailsResponse, TaskListResponse
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 
@@ -146,8 +146,8 @@ async def test_a_page_that_a_bounded_search_cannot_fill_says_where_to_look_on(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("FEW", "NEAR", "LOOKED_INTO"):
-        monkeypatch.setattr(f"tasker.services.task_filter.{name}", 1)
-    monkeypatch.setattr("tasker.services.client_views.COUNTED", 3)
+        monkeypatch.setattr(f"tasker.services.tasks.lists.{name}", 1)
+    monkeypatch.setattr("tasker.services.tasks.search.COUNTED", 3)
     made = [(await created(client, order(n, tags=["often"])))["task_uuid"] for n in (7060, 7061)]
     others = [await created(client, order(n, tags=["seldom"])) for n in (7062, 7063)]
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasker.api.shapes.templates import (
+from tasker.server.shapes.templates import (
     RegistrationResponse,
     TemplateDetail,
     TemplateGraph,

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 
 import tasker
-from tasker.api.process.application import PortOptions, port_application
-from tasker.app.observing import observed_worker
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.process.status import observed_worker
+from tasker.server.process_port import PortOptions, port_application
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 

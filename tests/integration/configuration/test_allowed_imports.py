@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, configured
-from tasker.contracts.plan import Plan
 from tasker.errors import HandlerNotFound
 from tasker.registry import resolve_for
-from tasker.services.authoring.handlers import load_handlers, require_handlers
+from tasker.services.workflows.handlers import load_handlers, require_handlers
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 TEMPLATE = """
 name: order

@@ -12,13 +12,13 @@ import pytest
 from click.testing import Result
 
 from tasker.app.configured import configured, from_environment
-from tasker.contracts.settings import Table
 from tasker.errors import MessagingError
 from tasker.messaging import load_backend
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
 from tasker.services.configuration.sources import ConfigurationLayer, read_layer
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
+from tasker.settings.table import Table
 from tasker_nats.settings import NatsSettings
 from tasker_nats.table import NatsTable
 from tasker_rabbitmq.settings import RabbitmqSettings

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 
 from tasker.app.configured.worker import worker_settings
 from tasker.cli.main import cli
-from tasker.lifecycle.pressure import BufferLevel
+from tasker.cli.scaffold.starter_configuration import write_configuration
+from tasker.resilience.pressure import BufferLevel
 from tasker.services.configuration.loading import load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS
-from tasker.services.scaffold.starter_configuration import write_configuration
 from tests.support.servers.providers import Providers
 
 SHIPPED = Path(__file__).parents[3] / "config" / "tasker"

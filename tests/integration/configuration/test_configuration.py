@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, configured, from_environment
-from tasker.contracts.plan import RetryPolicy
 from tasker.errors import ConfigurationError
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble, from_sources, generate, load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, ConfigurationLayer, read_layer
-from tasker.settings.layering import find, nested
+from tasker.settings.nested import find, nested
+from tasker.template.plan import RetryPolicy
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "config" / "tasker"

@@ -14,12 +14,12 @@ import psycopg
 
 import tasker
 from tasker.app.configured import Configured, configured
-from tasker.contracts.content import with_defaults
-from tasker.contracts.plan import Plan, RetryPolicy
-from tasker.services.authoring.templates import load_plans
+from tasker.services.workflows.files import load_plans
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.template.content_hash import with_defaults
+from tasker.template.plan import Plan, RetryPolicy
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,7 +44,7 @@ async def test_an_app_obeys_its_configuration(database_url: str, tmp_path: Path)
         "name: big\nnamespace: sizes\nversion: 1.0.0\nsteps:\n  - name: make\n    handler: sizes.make\n"
     )
     (tmp_path / "handlers.py").write_text(
-        "from tasker.step_handler.functional import step_handler\n\n\n@step_handler('sizes.make')\ndef make(context):\n"
+        "from tasker.handlers.decorators import step_handler\n\n\n@step_handler('sizes.make')\ndef make(context):\n"
         "    return {'text': 'x' * 2000}\n"
     )
     async with tasker.App(configuration=configured(settings)) as app:

@@ -13,8 +13,8 @@ from tasker.services.configuration.loading import generate
 from tasker.services.configuration.sources import ROOTS, read_layer
 from tasker.settings.catalogue import Parameter
 from tasker.settings.check import check
-from tasker.settings.layering import nested
 from tasker.settings.model import Settings
+from tasker.settings.nested import nested
 from tasker.settings.toml_text import toml_text
 from tests.support.parameters import READ, changed, companions, path_of
 

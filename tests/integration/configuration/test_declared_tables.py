@@ -18,11 +18,10 @@ from tasker.installed import backend_modules
 from tasker.messaging import load_backend
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
 from tasker.services.configuration.sources import read_layer
-from tasker.settings.catalogue import by_path
+from tasker.settings.catalogue import by_path, is_live
 from tasker.settings.check import check
-from tasker.settings.installed import declared_table
-from tasker.settings.layering import nested
-from tasker.settings.live import is_live
+from tasker.settings.installed_tables import declared_table
+from tasker.settings.nested import nested
 from tasker.settings.reference import reference
 from tests.support.strangers import install_backend
 
@@ -36,7 +35,7 @@ def create(settings):
 
 def settings_table():
     from typing import Annotated
-    from tasker.contracts.settings import Table, text, url_of, whole
+    from tasker.settings.table import Table, text, url_of, whole
 
     class OwlTable(Table):
         "Owls that carry letters."

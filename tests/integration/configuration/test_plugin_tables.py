@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from tasker.app.configured import UNCONFIGURED, configured, from_environment
-from tasker.plugins.process import plugins_of
+from tasker.plugins.host import plugins_of
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
 from tasker.services.configuration.plugins import plugin_reports_of
 from tasker.services.configuration.sources import read_layer
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tasker.settings.reference import reference
 from tests.support.strangers import install_plugin
 
 BELL = """
-from tasker.hookspecs import hookimpl
+from tasker.plugins.hooks import hookimpl
 given = []
 
 @hookimpl
 def tasker_settings():
-    from tasker.contracts.settings import Table, text, whole
+    from tasker.settings.table import Table, text, whole
 
     class BellTable(Table):
         "A bell."

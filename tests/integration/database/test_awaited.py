@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tasker.db.awaited import with_database
 from tasker.db.database import connect
 from tasker.db.embedded import EmbeddedServer
+from tasker.db.startup_wait import with_database
 from tasker.errors import DatabaseUnavailable
 from tests.integration.database.test_connection import free_port
 from tests.support.servers.private_postgres import copied

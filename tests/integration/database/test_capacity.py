@@ -15,9 +15,9 @@ import pytest
 
 import tasker
 from tasker.db.connection import Connection
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER, log_capacity
-from tasker.services.engine.process_registry import ProcessRegistry, Registration
-from tasker.services.submitting.submission import Submission
+from tasker.engine.process_registry import ProcessRegistry, Registration
+from tasker.process.connections import ORCHESTRATOR, WORKER, log_capacity
+from tasker.services.submission.submit import Submission
 from tasker_webhooks.signing import new_secret
 from tests.integration.database.test_connection import free_port
 from tests.support.fleets.fleet import ROOT, Fleet

@@ -14,11 +14,11 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import application
 from tasker.db.connection import Connection
 from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.errors import PoolExhausted, TooManyConnections
+from tasker.server.application import application
 
 LIMIT = 12
 

@@ -14,7 +14,7 @@ import pytest
 
 import tasker
 from tasker.db.connection import Connection
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tests.support.engine_fixture import Lab
 from tests.support.random_plans import Spec
 from tests.support.waiting import until

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import depends_on, inputs, step_handler
 from tasker.template import compile_text
 from tests.support.command_line import invoke

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from tasker.clock import SystemClock
 from tasker.db.connection import SyncConnection
-from tasker.execution.lease import LeaseKeeper
-from tasker.process.system import SystemClock
+from tasker.process.lease import LeaseKeeper
 from tests.support.fleets.swallowing import relay
 from tests.support.waiting import until
 

@@ -15,10 +15,9 @@ import tasker
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
 from tasker.db.limits import DatabaseSettings, PoolSettings
-from tasker.db.pool import WAIT_BOUNDS_MS, Pool, PoolClosed
-from tasker.db.slow_waits import SlowWaits
+from tasker.db.pool import WAIT_BOUNDS_MS, Pool, PoolClosed, SlowWaits
 from tasker.errors import PoolExhausted, UsageError
-from tasker.services.submitting.submission import SubmissionResult
+from tasker.services.submission.submit import SubmissionResult
 from tasker.template import compile_text
 
 ONE = PoolSettings(max_connections=1, min_connections=0, acquire_timeout=60.0)

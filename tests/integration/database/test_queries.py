@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 from psycopg import pq
 
-from tasker.db.queries import FOLDER, query
+from tasker.db.sql_files import FOLDER, query
 
 PARAMETER, PART = re.compile(r"%\((\w+)\)s"), re.compile(r"\{\w+\}")
 ASSEMBLED = {

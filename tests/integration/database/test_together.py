@@ -9,16 +9,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.contracts.plan import BreakerPolicy
+from tasker.clock import SystemClock
 from tasker.db.connection import Connection
 from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.db.session import Session
+from tasker.engine.guarded_connection import GuardedConnection
 from tasker.errors import ConnectionLost, DatabaseBreakerOpen, DatabaseError
-from tasker.lifecycle.breaker import CircuitBreaker
-from tasker.process.system import SystemClock
-from tasker.resilience.guard import GuardedCircuit
-from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.resilience.breaker import CircuitBreaker, GuardedCircuit
+from tasker.template.plan import BreakerPolicy
 
 NAME = "tasker together"
 ADD, PID = "insert into public.added values (%s)", "select pg_backend_pid()"

@@ -15,7 +15,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from tasker.clock import SystemClock, new_task_uuid
 from tasker.db.connection import Connection
+from tasker.engine.answers import SubmitAnswer
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.errors import (
     ConnectionLost,
     DatabaseError,
@@ -25,16 +29,12 @@ from tasker.errors import (
     PoolExhausted,
     StatementTimeout,
 )
-from tasker.lifecycle.pressure import DepthLimits
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.process.system import SystemClock, new_task_uuid
-from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting import unanswered
-from tasker.services.submitting.pressure import SubmissionAdmission
-from tasker.services.submitting.submission import Submission, SubmissionResult, Submitter
+from tasker.resilience.pressure import DepthLimits
+from tasker.services.submission import lost_commit as unanswered
+from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.submit import Submission, SubmissionResult, Submitter
 from tests.support.waiting import until
 from tests.unit.handlers.support import plan_of, step_plan
 

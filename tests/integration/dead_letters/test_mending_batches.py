@@ -13,11 +13,13 @@ from psycopg.rows import dict_row
 from pydantic import BaseModel
 
 import tasker
-from tasker.api.application import application
 from tasker.errors import PermanentError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.batch_arithmetic import Batches
+from tasker.handlers.decisions import BatchConfig
+from tasker.handlers.decorators import batch_aggregator, batch_analyzer, batch_worker
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.server.application import application
 from tasker.step_handler import inputs
-from tasker.step_handler.functional import BatchConfig, Batches, batch_aggregator, batch_analyzer, batch_worker
 from tasker.template import compile_text
 from tasker.types import BatchWorkerOutcome
 from tests.docs.snippets import snippets

@@ -12,14 +12,14 @@ import psycopg
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.plan import Plan
 from tasker.execution.settings import WorkerSettings
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode, EventSettings
-from tasker.process.listening.event_system import EventSystem
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode, EventSettings
+from tasker.process.event_system import EventSystem
 from tasker.process.runtime import Runtime
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 QUICK = EventSettings(
     poll_ms=200,

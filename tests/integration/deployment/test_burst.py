@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import psycopg
 
-from tasker.lifecycle.deployment import DeploymentMode
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.services.submitting.submission import Submission
+from tasker.messaging.listening_modes import DeploymentMode
+from tasker.orchestration.sweep import SweepSettings
+from tasker.services.submission.submit import Submission
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import MessagingError
-from tasker.lifecycle.breaker import BreakerState
-from tasker.lifecycle.deployment import DeploymentMode, EventSettings
-from tasker.process.listening.listener import NotificationListener, Source
-from tasker.resilience.guard import GuardedCircuit
-from tasker.resilience.registry import BreakerPolicies
+from tasker.messaging.listening_modes import DeploymentMode, EventSettings
+from tasker.process.listener import NotificationListener, Source
+from tasker.resilience.breaker import BreakerState, GuardedCircuit
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.template.plan import BreakerPolicy
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,

@@ -15,13 +15,13 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.app.observing import observed_worker
+from tasker.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.errors import DatabaseUnavailable
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
-from tasker.services.submitting.submission import Submission
+from tasker.process.status import observed_worker
+from tasker.services.submission.submit import Submission
 from tests.integration.deployment.programs import eventually, plan, runs, runtime_of, settings, submitting, working
 
 

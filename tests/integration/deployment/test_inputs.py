@@ -10,8 +10,8 @@ import psycopg
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode
 from tasker.template import compile_text
 from tests.integration.deployment.programs import eventually, settings
 

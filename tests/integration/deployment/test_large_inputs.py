@@ -9,7 +9,7 @@ import pytest
 
 from tasker import App
 from tasker.db.connection import Connection
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template import compile_text
 
 PARENTS = 68

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import pytest
 
-from tasker.lifecycle.deployment import DeploymentMode
-from tasker.orchestration.sweeping.sweep import Sweeper
+from tasker.messaging.listening_modes import DeploymentMode
+from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.upkeep import Upkeep
 from tests.integration.deployment.programs import runtime_of, settings, working
 from tests.integration.test_orchestrator import orchestrating

@@ -12,10 +12,10 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode
+from tasker.engine.answers import ClaimAnswer
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode
 from tasker.process.runtime import Runtime
-from tasker.services.engine.answers import ClaimAnswer
 from tests.integration.deployment.programs import plan, runtime_of, settings, submitting
 
 

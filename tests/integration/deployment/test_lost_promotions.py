@@ -10,8 +10,8 @@ import pytest
 import tasker
 from tasker.app.configured import UNCONFIGURED
 from tasker.errors import ConnectionLost, RetryableError
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode
 from tests.integration.deployment.programs import NEVER_MS, plan, runtime_of, settings
 
 

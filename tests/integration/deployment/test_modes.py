@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 import tasker
-from tasker.contracts.hook_arguments import QueuePolled
-from tasker.lifecycle.deployment import DeploymentMode, EventSettings, HealthStatus, MessageSource
-from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.messaging.listening_modes import DeploymentMode, EventSettings, HealthStatus, MessageSource
+from tasker.orchestration.sweep import SweepSettings
+from tasker.plugins.hook_arguments import QueuePolled
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,

@@ -13,7 +13,7 @@ import pytest
 
 from tasker.db.connection import Connection
 from tasker.db.listening import ListenSilent, listen
-from tasker.lifecycle.deployment import DeploymentMode, HealthStatus
+from tasker.messaging.listening_modes import DeploymentMode, HealthStatus
 from tests.integration.deployment.programs import QUICK, events_of, eventually, runs, settings, submitting, working
 from tests.integration.deployment.test_modes import DATABASE, hears
 from tests.support.servers.pooler import transaction_pooler

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.errors import TemplateError, UsageError
-from tasker.handler import HandlerRegistry
-from tasker.services.submitting.submission import Submission
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.submit import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 TEMPLATE = """
 name: {name}

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tasker.types import StepHandlerResult
 
 TASKS = 20

@@ -14,19 +14,19 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.app.assembly.orchestrator import orchestrator_process
-from tasker.app.assembly.worker import worker_process
-from tasker.app.bootstrap import prepare
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.plan import Plan
-from tasker.contracts.retention import RetentionRule
+from tasker.app.orchestrator_assembly import orchestrator_process
+from tasker.app.preparation import prepare
+from tasker.app.worker_assembly import worker_process
 from tasker.db.connection import Connection
 from tasker.db.roles import KINDS
+from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, TemplateError
-from tasker.lifecycle.deployment import DeploymentMode
-from tasker.services.engine.plans import PlanStore
-from tasker.services.pauses import PauseTarget
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.messaging.listening_modes import DeploymentMode
+from tasker.services.operators.pauses import PauseTarget
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.settings.retention import RetentionRule
+from tasker.template.plan import Plan
 from tests.integration.deployment.programs import plan, registry, settings
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import COMPLETE, SHARED

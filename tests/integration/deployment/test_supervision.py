@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from tasker.app.assembly.orchestrator import orchestrator_process
-from tasker.app.bootstrap import prepare
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.app.orchestrator_assembly import orchestrator_process
+from tasker.app.preparation import prepare
+from tasker.clock import BackoffPolicy
 from tasker.errors import BackendUnavailable
-from tasker.lifecycle.deployment import DeploymentMode
+from tasker.messaging.listening_modes import DeploymentMode
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process import supervisor as supervision
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.runtime import Runtime
-from tasker.process.supervision import supervisor as supervision
-from tasker.process.supervision.supervisor import Supervisor
+from tasker.process.supervisor import Supervisor
 from tests.integration.deployment.programs import (
     NEVER_MS,
     events_of,
@@ -208,7 +208,7 @@ async def test_service_that_crashes_again_and_again_is_logged_with_one_traceback
         pauses.append(seconds)
         await real(0)
 
-    monkeypatch.setattr("tasker.process.supervision.supervisor.asyncio.sleep", sleep)
+    monkeypatch.setattr("tasker.process.supervisor.asyncio.sleep", sleep)
 
     async def part() -> None:
         if (defect := next(crashes, None)) is not None:

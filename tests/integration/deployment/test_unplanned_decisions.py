@@ -11,9 +11,9 @@ import pytest
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode
-from tasker.orchestration import expansion
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode
+from tasker.orchestration import results as expansion
 from tasker.template import compile_text
 from tests.integration.deployment.programs import plan, runtime_of, settings
 

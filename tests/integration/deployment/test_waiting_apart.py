@@ -11,12 +11,12 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.app.assembly.worker import worker_process
-from tasker.contracts.backoff import BackoffPolicy
-from tasker.lifecycle.deployment import DeploymentMode
-from tasker.services.submitting.submission import Submission, SubmissionResult
-from tasker.services.waiting import waiters
-from tasker.services.waiting.end_listeners import OwnListener
+from tasker.app.worker_assembly import worker_process
+from tasker.clock import BackoffPolicy
+from tasker.messaging.listening_modes import DeploymentMode
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.services.tasks import waiting as waiters
+from tasker.services.tasks.end_listeners import OwnListener
 from tests.integration.deployment.programs import (
     QUICK,
     cut,

@@ -11,11 +11,11 @@ import psycopg
 
 import tasker
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.plan import Plan
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.deployment import DeploymentMode
-from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.messaging.listening_modes import DeploymentMode
+from tasker.orchestration.sweep import SweepSettings
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tests.integration.deployment.programs import eventually, runtime_of, settings
 
 TEMPLATE = """

@@ -9,10 +9,10 @@ import sqlalchemy
 from sqlalchemy.pool import NullPool
 
 import tasker
-from tasker.contracts.plan import Plan
-from tasker.handler import HandlerRegistry
-from tasker.orchestration.sweeping.sweep import SweepSettings
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.orchestration.sweep import SweepSettings
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import TEMPLATE, greet, of_sqlalchemy
 
 

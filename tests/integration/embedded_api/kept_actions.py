@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.services.server.operator_log import AuditLog
+from tasker.services.audit import AuditLog
 
 Written = list[tuple[bool, int | None]]
 

@@ -12,11 +12,11 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tasker.errors import UsageError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import (
     count,
     in_connection,

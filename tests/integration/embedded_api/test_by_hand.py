@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.app.embedded.sync_app import SERVICES
+from tasker.app.sync_app import SERVICES
 from tasker.errors import DatabaseError, StateMachineError
-from tasker.services.by_hand import WHO
+from tasker.services.audit import WHO
 from tests.integration.embedded_api.test_ends_by_operators import HELD
 from tests.integration.embedded_api.test_sync_app import services
 from tests.support.command_line import invoke
@@ -51,7 +51,7 @@ async def test_what_cannot_be_kept_is_not_done(
     async def refuse(*args: object) -> str:
         raise DatabaseError("read only")
 
-    monkeypatch.setattr("tasker.services.server.operator_log.AuditLog.asked", refuse)
+    monkeypatch.setattr("tasker.services.audit.AuditLog.asked", refuse)
     async with tasker.App(module_database_url, work=False) as app:
         with pytest.raises(DatabaseError, match="read only"):
             await app.tasks.cancel(held[0])

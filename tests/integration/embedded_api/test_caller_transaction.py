@@ -14,11 +14,11 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.db.caller_transaction import caller_transaction, guarded
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseError, DatabaseUnavailable, DuplicateTask, InputInvalid, SchemaOutdated, UsageError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import (
     TEMPLATE,
     count,

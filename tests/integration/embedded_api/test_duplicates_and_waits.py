@@ -10,13 +10,13 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 import tasker
-from tasker.app.embedded.app import App
-from tasker.app.embedded.options import RunOptions
-from tasker.contracts.plan import Plan
+from tasker.app.app import App
+from tasker.app.lifecycle import RunOptions
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskNotFound, UsageError
-from tasker.handler import HandlerRegistry
-from tasker.services.submitting.submission import OnDuplicate, Submission, SubmissionResult
-from tasker.services.waiting import waiters
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.submit import OnDuplicate, Submission, SubmissionResult
+from tasker.services.tasks import waiting as waiters
+from tasker.template.plan import Plan
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
 

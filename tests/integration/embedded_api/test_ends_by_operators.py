@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.app.embedded import lifecycle
-from tasker.contracts.hook_arguments import TaskClosed, TaskFinished
-from tasker.plugins.process import PluginHost
+from tasker.app import lifecycle
+from tasker.plugins.hook_arguments import TaskClosed, TaskFinished
+from tasker.plugins.host import PluginHost
 
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 HELD = """

@@ -15,12 +15,12 @@ import pytest_asyncio
 from fastapi.routing import APIRoute
 
 import tasker
-from tasker.api.application import SUBJECTS, application
-from tasker.api.permissions import OPERATES
-from tasker.db.together import Transaction
+from tasker.db.transactions import Transaction
 from tasker.errors import DatabaseError
-from tasker.services.dead_letters.replays import FailureSelection
-from tasker.services.pauses import PauseTarget
+from tasker.server.application import SUBJECTS, application
+from tasker.server.auth.gate import OPERATES
+from tasker.services.operators.pauses import PauseTarget
+from tasker.services.operators.replays import FailureSelection
 from tests.integration.embedded_api.kept_actions import Written, rows_written
 from tests.integration.embedded_api.scene import Scene, set_up
 from tests.support.command_line import invoke

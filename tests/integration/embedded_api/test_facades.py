@@ -34,9 +34,9 @@ from tasker.errors import (
     WorkerNotInitializedError,
 )
 from tasker.event_bridge import EventBridge, EventNames
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.observability import get_health_check, get_metrics, get_worker_config
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
 from tasker.types import BootstrapConfig
 from tasker.worker import Worker
 

@@ -13,7 +13,7 @@ from tasker.bootstrap import bootstrap_worker, running_system, stop_worker
 from tasker.client import TaskerClient, disconnect
 from tasker.errors import TemplateNotFound, WorkerNotInitializedError
 from tasker.event_bridge import EventBridge
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker_core import _tasker_core as published
 from tests.support.waiting import until
 

@@ -10,9 +10,9 @@ import pytest
 import tasker
 from tasker.app.configured import UNCONFIGURED, Configured
 from tasker.app.configured.program import configured_program
-from tasker.contracts.plan import Plan
 from tasker.errors import ConfigurationError, HandlerNotFound, TemplateError, UsageError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.template.plan import Plan
 from tests.support.command_line import write_workflow
 
 ELSEWHERE = "postgresql://nobody@nowhere.invalid/none"
@@ -24,7 +24,7 @@ WORKFLOW = """
       - {name: only, handler: first}
 """
 HANDLER = """
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     @step_handler("first")
     async def first():

@@ -6,11 +6,11 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.errors import Overloaded
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.pressure import DepthLimits
-from tasker.services.submitting.submission import Submission
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.resilience.pressure import DepthLimits
+from tasker.services.submission.submit import Submission
+from tasker.template.plan import Plan
 
 LIMITS = DepthLimits(critical=3, overflow=6)
 

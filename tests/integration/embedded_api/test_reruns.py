@@ -11,7 +11,7 @@ import pytest
 
 import tasker
 from tasker.errors import InputInvalid, StepNotFound, TaskNotFound
-from tasker.services.reports import TaskReport
+from tasker.views.tasks import TaskReport
 
 GRAPH = Path(__file__).parents[3] / "workflows" / "diamond_decision_batch"
 BY = {"actor": "ada", "reason": "wrong numbers"}

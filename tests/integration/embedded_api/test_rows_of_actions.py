@@ -17,15 +17,15 @@ from click.testing import Result
 
 import tasker
 from tasker.app.configured import Configured
-from tasker.contracts.retention import RetentionRule
 from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.session import Session
-from tasker.db.together import Transaction
+from tasker.db.transactions import Transaction
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.errors import ConnectionLost, DatabaseError, StateMachineError, TemplateError
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
-from tasker.services.server.operator_log import RecordedAction
+from tasker.services.audit import RecordedAction
+from tasker.settings.retention import RetentionRule
 from tests.integration.embedded_api.test_ends_by_operators import HELD
 from tests.support.command_line import invoke
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[3]
 DYING = """
 import asyncio, os, sys, tasker
 from tasker.db.session import Session
-from tasker.services.engine.calls import Engine
+from tasker.engine.calls import Engine
 
 url, task, place = sys.argv[1:]
 call, execute = Engine.call, Session.execute
@@ -318,8 +318,8 @@ async def registered(app: tasker.App) -> object:
 @pytest.mark.parametrize(
     ("endpoint", "act", "where"),
     [
-        ("App.retention.prune", pruned, "tasker.services.database.retention.RetentionService.targets"),
-        ("App.template_texts.register", registered, "tasker.services.engine.plans.PlanStore.register"),
+        ("App.retention.prune", pruned, "tasker.services.database.RetentionService.targets"),
+        ("App.template_texts.register", registered, "tasker.engine.plans.PlanStore.register"),
     ],
 )
 async def test_what_takes_several_transactions_has_a_row_before_the_first(

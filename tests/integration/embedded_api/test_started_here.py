@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
+from tasker.clock import new_uuid
+from tasker.engine.answers import SubmitAnswer
 from tasker.errors import ConnectionLost
 from tasker.execution.settings import WorkerSettings
-from tasker.handler import HandlerRegistry
-from tasker.process.system import new_uuid
-from tasker.services.engine.answers import SubmitAnswer
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import value
 
 FIRST = "select path from tasker.step_transition_log order by task_uuid desc, sort_key limit 1"

@@ -17,17 +17,17 @@ from typing import Any, get_args
 import pytest
 
 import tasker
-from tasker.app.embedded.app import App
-from tasker.app.embedded.lifecycle import AppLifecycle
-from tasker.app.embedded.started import requires_start
-from tasker.app.embedded.sync_app import SERVICES, SyncApp
-from tasker.contracts.plan import Plan
+from tasker.app.app import App
+from tasker.app.lifecycle import AppLifecycle
+from tasker.app.started import requires_start
+from tasker.app.sync_app import SERVICES, SyncApp
+from tasker.clock import new_task_uuid
 from tasker.errors import DatabaseError, DuplicateTask, InputInvalid, UsageError
-from tasker.handler import HandlerRegistry
-from tasker.process.system import new_task_uuid
-from tasker.services.submitting.submission import Submission
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.submit import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import TEMPLATE, value
 
 
@@ -196,7 +196,7 @@ PROGRAM = f"""
 import asyncio, signal, sys
 import tasker
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may have it ignored
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token, parking_path
-from tasker.lifecycle.machines.step import PARKED, PIPELINE, SATISFYING, StepState
+from tasker.engine.states.step import PARKED, PIPELINE, SATISFYING, StepState
+from tasker.engine.states.step_changes import CHANGES, PLACES, Attempts, Token, parking_path
 from tests.support.engine_fixture import Lab
 from tests.support.random_plans import Spec
 

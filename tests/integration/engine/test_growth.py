@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.db.queries import query
-from tasker.services.task_filter import TaskFilter, TaskLists
-from tasker.services.tasks import REPORT
+from tasker.db.sql_files import query
+from tasker.services.tasks.lists import TaskFilter, TaskLists
+from tasker.services.tasks.read import REPORT
 from tests.benchmarks.growth.services import letters_of
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Direct, Item, Lab, change, fail, new_step, ok, retry

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tasker.services.tasks import REPORT
+from tasker.services.tasks.read import REPORT
 from tests.benchmarks.growth import crowds, expansion, namespaces, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.benchmarks.growth.pages import PageCase

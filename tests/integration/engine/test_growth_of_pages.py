@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.db.queries import query
-from tasker.services.tasks import PAGE_OF_REPORT
+from tasker.db.sql_files import query
+from tasker.services.tasks.read import PAGE_OF_REPORT
 from tests.benchmarks.growth.wide import wide
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.work import work_of

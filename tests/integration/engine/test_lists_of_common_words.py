@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasker.services.task_filter import Count, TaskFilter, TaskLists
+from tasker.services.tasks.lists import Count, TaskFilter, TaskLists
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Direct, Lab, fail
 from tests.support.fleets.work import work_of
@@ -24,7 +24,7 @@ COMMON: dict[str, Any] = {"tags": ["nightly"], "initiator": "cron", "source_syst
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """As those of a large database are to it, these are to the lab."""
     for name, value in {"FEW": FEW, "NEAR": NEAR, "LOOKED_INTO": READ}.items():
-        monkeypatch.setattr(f"tasker.services.task_filter.{name}", value)
+        monkeypatch.setattr(f"tasker.services.tasks.lists.{name}", value)
 
 
 def grown(lab: Lab, count: int) -> tuple[str, str]:

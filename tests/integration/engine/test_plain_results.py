@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import psycopg
 
-from tasker.contracts.plan import Plan
+from tasker.template.plan import Plan
 from tests.support.engine_fixture import Item, Lab, change, fail, ok, operator, retry
 from tests.support.random_plans import Spec
 

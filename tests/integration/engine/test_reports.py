@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tasker.services.reports import StepReport, stored_report
-from tasker.services.tasks import REPORT
+from tasker.services.tasks.read import REPORT
+from tasker.views.tasks import StepReport, stored_report
 from tests.support.engine_fixture import FAILURE, Item, Lab, fail, ok, operator, retry
 from tests.support.random_plans import DECISION, DEFERRED, Spec
 

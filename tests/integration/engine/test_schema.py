@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.lifecycle.machines.step import StepState
-from tasker.lifecycle.machines.task import TaskState
+from tasker.engine.states.step import StepState
+from tasker.engine.states.task import TaskState
 from tests.support.engine_fixture import Lab
 
 HOT = ("tasks", "workflow_steps")

@@ -1,4 +1,4 @@
-"""The engine's SQL decides as the tables of `tasker.lifecycle` say, for every state, kind and count of steps."""
+"""The engine's SQL decides as the tables of `tasker.engine` say, for every state, kind and count of steps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.machine import Machine, StateGroup
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, Attempts, Token
-from tasker.lifecycle.machines.step import GROUPS as STEP_GROUPS
-from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import GROUPS as TASK_GROUPS
-from tasker.lifecycle.machines.task import TASK, TaskState, task_path
+from tasker.engine.states.machine import Machine, StateGroup
+from tasker.engine.states.step import GROUPS as STEP_GROUPS
+from tasker.engine.states.step import STEP, StepState
+from tasker.engine.states.step_changes import CHANGES, LETTERS, PLACES, Attempts, Token
+from tasker.engine.states.task import GROUPS as TASK_GROUPS
+from tasker.engine.states.task import TASK, TaskState, task_path
 from tests.support import paths
 from tests.support.engine_fixture import Lab
 from tests.support.evaluation import StepCounts, evaluate_task

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tasker import App
-from tasker.contracts.plan import RetryPolicy
-from tasker.services.reports import TaskReport
+from tasker.template.plan import RetryPolicy
+from tasker.views.tasks import TaskReport
 from tests.support.engine_fixture import Lab, fail, ok, operator, retry
 from tests.support.fleets.work import FACTOR, assert_linear, work_of
 from tests.support.random_plans import Spec

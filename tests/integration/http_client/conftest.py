@@ -9,10 +9,9 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
 from tasker.client import HttpClient
+from tasker.server.application import Options, application
+from tasker.server.sockets import HttpServer, listen
 from tests.integration.api.conftest import app, registry
 from tests.support.module_loop import share_loops
 

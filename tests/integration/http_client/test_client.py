@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.api.application import described
-from tasker.api.http_server import HttpServer
 from tasker.client import HttpClient, SyncHttpClient, TaskResponse
-from tasker.client.http.task_calls import TaskCalls
+from tasker.client.calls.tasks import TaskCalls
 from tasker.errors import (
     DeadLetterNotFound,
     DuplicateTask,
@@ -26,6 +24,8 @@ from tasker.errors import (
     TemplateNotFound,
     UsageError,
 )
+from tasker.server.application import described
+from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, order
 
@@ -231,8 +231,8 @@ async def test_a_task_of_many_steps_is_read_page_by_page(client: HttpClient, mon
     task = (await client.create_task("orders", namespace="shop", context={"amount": 930})).task_uuid
     await client.wait(task, timeout=30)
     whole = await client.get_task(task), await client.get_task_report(task), await client.list_step_data(task)
-    for name in ("task_calls.STEPS_PAGE", "operator_calls.REPORT_PAGE", "step_calls.STEPS_PAGE"):
-        monkeypatch.setattr(f"tasker.client.http.{name}", 1)
+    for name in ("tasks.STEPS_PAGE", "operators.REPORT_PAGE", "steps.STEPS_PAGE"):
+        monkeypatch.setattr(f"tasker.client.calls.{name}", 1)
 
     assert (await client.get_task(task), await client.get_task_report(task), await client.list_step_data(task)) == whole
     assert (await client.wait(task)).steps == whole[0].steps
@@ -251,7 +251,7 @@ async def test_a_long_list_of_tasks_is_read_page_by_page(client: HttpClient, mon
         return [task["task_uuid"] for task in await client.list_tasks_briefly(tags=["long"], **which)]
 
     whole = await listed(limit=9)
-    monkeypatch.setattr("tasker.client.http.operator_calls.LIST_PAGE", 2)
+    monkeypatch.setattr("tasker.client.calls.operators.LIST_PAGE", 2)
 
     assert await listed(limit=9) == whole
     assert await listed(limit=3, offset=1) == whole[1:4]
@@ -266,7 +266,7 @@ async def test_a_history_is_read_page_by_page(
     task = (await app.submit("shop/orders", {"amount": 77})).task_uuid
     await app.wait(task)
     whole = await client.get_task_history(task)
-    monkeypatch.setattr("tasker.client.http.operator_calls.HISTORY_PAGE", 2)
+    monkeypatch.setattr("tasker.client.calls.operators.HISTORY_PAGE", 2)
 
     assert await client.get_task_history(task) == whole
     assert len(whole) == len(await app.tasks.history(task)) > 2

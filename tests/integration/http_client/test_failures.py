@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tasker.client import HttpClient, Retries
-from tasker.client.http.server import ServerAddress
-from tasker.client.http.task_calls import TIMES
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.client.calls.tasks import TIMES
+from tasker.client.servers import ServerAddress
+from tasker.clock import BackoffPolicy
 from tasker.errors import (
     DatabaseUnavailable,
     DuplicateTask,
@@ -163,7 +163,7 @@ def events(*parts: str) -> bytes:
 async def test_a_stream_that_is_cut_goes_on_where_it_was_and_tells_nothing_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", BackoffPolicy(0, 0))
+    monkeypatch.setattr("tasker.client.calls.tasks.TAKEN_UP", BackoffPolicy(0, 0))
     script = [
         events(event(1, "pending"), event(2, "in_progress"), "event: transition\nid: 3-3\ndata: {"),
         None,
@@ -181,7 +181,7 @@ async def test_a_stream_that_is_cut_goes_on_where_it_was_and_tells_nothing_twice
 
 
 async def test_each_event_gives_a_stream_all_its_patience_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", BackoffPolicy(0, 0))
+    monkeypatch.setattr("tasker.client.calls.tasks.TAKEN_UP", BackoffPolicy(0, 0))
     away: list[Reply] = [None] * (TIMES - 1)  # and the end of the answer before it
     ended = [b"HTTP/1.1 204 No Content\r\n\r\n", reply(200, TASK)]
     script = [events(event(1, "pending")), *away, events(event(2, "in_progress")), *away, *ended]
@@ -201,7 +201,7 @@ def domain_event(position: int) -> str:
 async def test_stream_of_domain_events_that_has_begun_is_taken_up_for_ever(
     monkeypatch: pytest.MonkeyPatch, begin: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("tasker.client.http.domain_event_calls.AGAIN_SECONDS", 0)
+    monkeypatch.setattr("tasker.client.calls.events.AGAIN_SECONDS", 0)
     away: list[Reply] = [None] * 50
     script = [events(*begin), *away, events(domain_event(7)), *away, events(domain_event(8))]
     async with scripted_server(script) as server, client_of(server.url) as client:
@@ -219,7 +219,7 @@ async def test_stream_of_domain_events_that_cannot_begin_raises() -> None:
 
 
 async def test_a_stream_of_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", BackoffPolicy(0, 0))
+    monkeypatch.setattr("tasker.client.calls.tasks.TAKEN_UP", BackoffPolicy(0, 0))
     async with scripted_server([None]) as server, client_of(server.url) as client:
         with pytest.raises(ServerUnreachable):
             await anext(client.stream("t"))
@@ -228,7 +228,7 @@ async def test_a_stream_of_a_server_that_stays_away_is_given_up(monkeypatch: pyt
 async def test_a_wait_outlasts_a_server_that_is_started_again_and_no_longer_absence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", BackoffPolicy(0, 0))
+    monkeypatch.setattr("tasker.client.calls.tasks.TAKEN_UP", BackoffPolicy(0, 0))
     away: list[Reply] = [None] * AT_ONCE.attempts
     async with scripted_server([*away, *away, reply(200, TASK)]) as server, client_of(server.url) as client:
         assert (await client.wait("t")).status == "complete"
@@ -238,8 +238,8 @@ async def test_a_wait_outlasts_a_server_that_is_started_again_and_no_longer_abse
 
 
 async def test_each_answer_gives_a_wait_all_its_patience_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasker.client.http.task_calls.TAKEN_UP", BackoffPolicy(0, 0))
-    monkeypatch.setattr("tasker.client.http.task_calls.SLICE_SECONDS", 0)
+    monkeypatch.setattr("tasker.client.calls.tasks.TAKEN_UP", BackoffPolicy(0, 0))
+    monkeypatch.setattr("tasker.client.calls.tasks.SLICE_SECONDS", 0)
     away: list[Reply] = [None] * (AT_ONCE.attempts * TIMES)
     runs = reply(200, {**TASK, "status": "steps_in_process"})
     async with (

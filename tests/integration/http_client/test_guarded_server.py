@@ -10,17 +10,15 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import application
-from tasker.api.gate import ClosedGate
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
-from tasker.api.tls import tls_files
-from tasker.cli.place.http_fleet import HttpFleet
+from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient
-from tasker.client.http.server import ServerAddress
+from tasker.client.servers import ServerAddress
 from tasker.errors import NotAuthenticated, NotPermitted, ServerUnreachable
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.server.application import application
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate
+from tasker.server.sockets import HttpServer, listen, tls_files
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tests.integration.api.test_options import self_signed
 
 ORDER = {"namespace": "shop", "context": {"amount": 41}}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tasker
-from tasker.cli.place.http_fleet import HttpFleet
+from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient
 from tasker.errors import TaskerError
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission, SubmissionResult
 
 
 async def test_each_order_has_an_answer_of_its_own(app: tasker.App, client: HttpClient) -> None:

@@ -13,10 +13,8 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.http_server import HttpServer
 from tasker.client import TaskerClient, TaskResponse, disconnect
-from tasker.client.http.server import ServerAddress
-from tasker.client.profiles import Profiles, profiles_file, write_profiles
+from tasker.client.servers import Profiles, ServerAddress, profiles_file, write_profiles
 from tasker.errors import (
     DuplicateTask,
     InputInvalid,
@@ -27,6 +25,7 @@ from tasker.errors import (
     TemplateNotFound,
     UsageError,
 )
+from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.api.http_server import HttpServer
+from tasker.server.sockets import HttpServer
 from tests.support.command_line import invoke
 
 PAGES = 503

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import tasker
-from tasker.cli.place.http_replays import HttpReplays
+from tasker.cli.remote.dead_letters import HttpReplays
 from tasker.client import HttpClient
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
-from tasker.services.dead_letters.replays import FailureSelection
-from tasker.services.submitting.submission import Submission
+from tasker.services.operators.replays import FailureSelection
+from tasker.services.submission.submit import Submission
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 

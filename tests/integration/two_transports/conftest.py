@@ -11,12 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tasker
-from tasker.api.application import application
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
-from tasker.app.embedded.loop_thread import LoopThread
+from tasker.app.sync_wrapper import LoopThread
 from tasker.cli.main import cli
-from tasker.services.submitting.submission import Submission
+from tasker.server.application import application
+from tasker.server.sockets import HttpServer, listen
+from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 

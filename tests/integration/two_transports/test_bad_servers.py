@@ -8,7 +8,7 @@ import socket
 import pytest
 from click.testing import CliRunner, Result
 
-from tasker.app.embedded.loop_thread import LoopThread
+from tasker.app.sync_wrapper import LoopThread
 from tasker.cli.main import cli
 from tests.support.scripted_server import refusal, reply, scripted_server
 
@@ -21,7 +21,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from tasker.client import Retries
 
     once = Retries(attempts=2, first_seconds=0, longest_seconds=0)
-    monkeypatch.setattr("tasker.client.http.connection.Retries", lambda: once)
+    monkeypatch.setattr("tasker.client.connection.Retries", lambda: once)
 
 
 def tasker(url: str, *arguments: str) -> Result:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.app.embedded.loop_thread import LoopThread
+from tasker.app.sync_wrapper import LoopThread
 from tasker.template import compile_text
 from tests.docs.snippets import Reader
 from tests.integration.api.program import ORDERS, registered

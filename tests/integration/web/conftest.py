@@ -14,15 +14,14 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.gate import ClosedGate
-from tasker.api.permissions import open_gate
-from tasker.contracts.rules.permissions import Permission
-from tasker.handler import HandlerRegistry
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.operations.permissions import Permission
+from tasker.server.application import Options, application
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate, open_gate
+from tasker.server.web.site import add_pages
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tasker.template import compile_text
-from tasker.web.site import add_pages
 from tests.integration.api.program import CARDS, TEMPLATES, WAITING, registered
 from tests.support.module_loop import share_loops
 

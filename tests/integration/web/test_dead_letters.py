@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.services.dead_letters.entries import DeadLetter
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
+from tasker.views.dead_letters import DeadLetter
 from tests.integration.web.conftest import Site
 
 EVIL = "<script>alert(1)</script>"

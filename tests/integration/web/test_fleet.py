@@ -8,13 +8,13 @@ from itertools import count
 import pytest
 
 import tasker
-from tasker.api.application import DescribedRoute
+from tasker.server.application import DescribedRoute
 from tasker.services.configuration.effective import effective_settings
 from tasker.services.configuration.plugins import PluginReport
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tasker.template import compile_text
 from tests.integration.web.conftest import Site, offered
 

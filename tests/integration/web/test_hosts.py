@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.envelope import host_of
+from tasker.server.application import Options, application
+from tasker.server.envelope import host_of
 
 
 @pytest.mark.parametrize(

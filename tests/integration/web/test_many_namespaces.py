@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.permissions import open_gate
 from tasker.db.connection import Connection
-from tasker.web.site import add_pages
+from tasker.server.application import Options, application
+from tasker.server.auth.gate import open_gate
+from tasker.server.web.site import add_pages
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.namespaces import fill, lose_messages, space
 

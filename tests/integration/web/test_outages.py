@@ -17,12 +17,12 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.envelope import RequestLimits
-from tasker.api.starting import NotReady
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.server.application import NotReady
+from tasker.server.envelope import RequestLimits
+from tasker.server.web.error_pages import answer_below
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
-from tasker.web.failing import answer_below
 from tests.integration.api.program import ORDERS, WAITING
 from tests.integration.web.conftest import Site, offered
 from tests.support.servers.private_postgres import Stoppable, copied

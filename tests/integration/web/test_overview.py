@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tasker
-from tasker.services.pauses import PauseTarget
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.services.operators.pauses import PauseTarget
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tests.integration.web.conftest import Site
 
 

@@ -7,7 +7,7 @@ import re
 import pytest_asyncio
 
 import tasker
-from tasker.services.dead_letters.entries import DeadLetter
+from tasker.views.dead_letters import DeadLetter
 from tests.integration.web.conftest import Site
 
 REPLAY = re.compile(r"/dead-letters/replays/([0-9a-f-]{36})")

@@ -17,14 +17,14 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.gate import ClosedGate
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.rsa_keys import generate, private_key
-from tasker.services.authentication.settings import ApiKey, AuthSettings
-from tasker.services.authentication.tokens import TokenOrder, sign
-from tasker.services.engine.process_registry import ProcessRegistry
-from tasker.web.site import add_pages
+from tasker.engine.process_registry import ProcessRegistry
+from tasker.server.application import Options, application
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate
+from tasker.server.auth.tokens import TokenOrder, sign
+from tasker.server.auth.verification_keys import generate, private_key
+from tasker.server.web.site import add_pages
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tests.integration.web.conftest import KEYS, Site, offered
 
 COOKIE = "tasker_session"

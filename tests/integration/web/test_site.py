@@ -11,11 +11,10 @@ import pytest
 from fastapi.routing import APIRoute
 
 import tasker
-from tasker.api.permissions import OPERATES, REQUIRED
-from tasker.contracts.rules.permissions import Permission
-from tasker.web.assets import FOLDER
-from tasker.web.routes import SUBJECTS
-from tasker.web.site import SECTIONS
+from tasker.operations.permissions import Permission
+from tasker.server.auth.gate import OPERATES, REQUIRED
+from tasker.server.web.pages import SUBJECTS
+from tasker.server.web.site import FOLDER, SECTIONS
 from tests.integration.web.conftest import Site, offered
 
 ROUTES = [route for subject in SUBJECTS for route in subject.routes.routes if isinstance(route, APIRoute)]
@@ -162,7 +161,7 @@ async def test_without_scripts_the_keys_are_a_page(site: Site, closed: Site) -> 
 
 
 async def test_a_server_without_the_pages_has_none(app: tasker.App) -> None:
-    from tasker.api.application import application
+    from tasker.server.application import application
 
     transport = httpx.ASGITransport(app=application(app))
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker.test") as client:

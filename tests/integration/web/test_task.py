@@ -11,10 +11,10 @@ import pytest
 from markupsafe import escape
 
 import tasker
-from tasker.handler import HandlerRegistry
-from tasker.services.pauses import PauseTarget
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.operators.pauses import PauseTarget
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.web.conftest import Site, offered
@@ -59,8 +59,8 @@ async def test_steps_of_a_large_task_are_shown_page_by_page(
 ) -> None:
     task = await done(app)
     report = await app.tasks.report(task)
-    monkeypatch.setattr("tasker.web.routes.task.STEPS_PER_PAGE", 1)
-    monkeypatch.setattr("tasker.web.routes.task.LARGEST_DRAWN_GRAPH", 1)
+    monkeypatch.setattr("tasker.server.web.pages.task.STEPS_PER_PAGE", 1)
+    monkeypatch.setattr("tasker.server.web.pages.task.LARGEST_DRAWN_GRAPH", 1)
     first, *more = report.steps
     pages = [(await site.get(f"tasks/{task}", first=str(number))).text for number in range(len(report.steps))]
 
@@ -76,7 +76,7 @@ async def test_a_timeline_of_a_large_task_is_shown_page_by_page(
 ) -> None:
     task = await done(app)
     names = [*(await app.tasks.report(task)).steps]
-    monkeypatch.setattr("tasker.web.routes.task.STEPS_PER_PAGE", 1)
+    monkeypatch.setattr("tasker.server.web.pages.task.STEPS_PER_PAGE", 1)
 
     pages = [(await site.get(f"tasks/{task}", view="timeline", first=str(n))).text for n in range(len(names))]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
-from tasker.web.bulk_actions import PORTION
+from tasker.server.web.pages.bulk import PORTION
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tests.integration.web.conftest import Site
 
 ROW = re.compile(r'<a href="/ui/tasks/([0-9a-f-]{36})" data-row>')

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.services.pauses import PauseTarget
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.services.operators.pauses import PauseTarget
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.web.conftest import Site
 from tests.support.command_line import write_workflow

@@ -10,7 +10,7 @@ import pytest
 
 import tasker
 from tasker.db.session import Params, Rows
-from tasker.services.engine.guarded_connection import GuardedConnection
+from tasker.engine.guarded_connection import GuardedConnection
 from tests.integration.web.conftest import Site, offered
 from tests.support.engine_fixture import Direct, Lab, fail, ok
 from tests.support.fleets.work import work_of
@@ -49,8 +49,8 @@ def wide(lab: Lab, width: int) -> str:
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasker.web.routes.task.STEPS_PER_PAGE", SHOWN)
-    monkeypatch.setattr("tasker.web.routes.task.LARGEST_DRAWN_GRAPH", 2 * SHOWN)
+    monkeypatch.setattr("tasker.server.web.pages.task.STEPS_PER_PAGE", SHOWN)
+    monkeypatch.setattr("tasker.server.web.pages.task.LARGEST_DRAWN_GRAPH", 2 * SHOWN)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ async def test_report_read_in_slices_is_the_report_read_at_once(
 ) -> None:
     async with tasker.App(lab.url, work=False) as app:
         whole = await app.tasks.report(tasks[0])
-        monkeypatch.setattr("tasker.services.tasks.SLICE", 7)
+        monkeypatch.setattr("tasker.services.tasks.read.SLICE", 7)
         sliced = await app.tasks.report(tasks[0])
 
     assert (sliced, [*sliced.steps]) == (whole, [*whole.steps])

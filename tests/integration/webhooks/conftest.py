@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.contracts.backoff import BackoffPolicy
-from tasker.handler import HandlerRegistry
+from tasker.clock import BackoffPolicy
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker_webhooks.posting import Poster
 from tasker_webhooks.sending import SUBSCRIBER, Sender

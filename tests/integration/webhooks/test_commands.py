@@ -17,14 +17,13 @@ from click.testing import CliRunner, Result
 from fastapi.routing import APIRoute
 
 import tasker
-from tasker.api.application import application
-from tasker.api.http_server import HttpServer
-from tasker.api.permissions import REQUIRED
-from tasker.api.sockets import listen
 from tasker.app.configured import from_environment
-from tasker.app.embedded.loop_thread import LoopThread
 from tasker.app.http_serving import options_of
+from tasker.app.sync_wrapper import LoopThread
 from tasker.cli.main import cli
+from tasker.server.application import application
+from tasker.server.auth.gate import REQUIRED
+from tasker.server.sockets import HttpServer, listen
 from tasker_webhooks.routes import endpoint_routes
 from tasker_webhooks.signing import new_secret
 from tasker_webhooks.table import WebhooksTable

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 import tasker
-from tasker.services.domain_events.deliveries import Delivery
+from tasker.services.event_subscriptions import Delivery
 from tasker.template import compile_text
 from tasker_webhooks.turns import Breaker
 from tests.integration.webhooks.conftest import NAME, Senders

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.services.domain_events.deliveries import EventDeliveries
+from tasker.services.event_subscriptions import EventDeliveries
 from tasker.template import compile_text
 from tasker_webhooks import sending
 from tests.integration.webhooks.conftest import NAME, Senders

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.plan import Plan, StepPlan
+from tasker.template.plan import Plan, StepPlan
 from tests.acceptance.examples.workflow_case import Case
 
 LOST = ("worker_lost", "checkpoint_save_failed")

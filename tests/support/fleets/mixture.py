@@ -14,9 +14,9 @@ from random import Random
 from typing import Any
 
 import tasker
-from tasker.contracts.plan import Plan
-from tasker.services.authoring.templates import load_plans
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
+from tasker.services.workflows.files import load_plans
+from tasker.template.plan import Plan
 from tests.acceptance.examples.workflow_case import Case
 from tests.acceptance.examples.workflow_cases import CASES, FOLDERS
 from tests.support.fleets.fleet import ROOT

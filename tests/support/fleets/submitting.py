@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import tasker
-from tasker.services.authoring.templates import load_plans
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.submit import Submission
+from tasker.services.workflows.files import load_plans
 from tests.support.fleets.mixture import mixture, slow_tasks, submit
 
 PAUSE_SECONDS = 0.03

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasker.contracts.plan import Plan
-from tasker.contracts.step_types import StepType
+from tasker.template.plan import Plan
+from tasker.template.step_types import StepType
 
 DECISION_LIMIT = 3
 """How many decisions may stand one above the other; the engine's default."""

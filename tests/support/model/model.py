@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tasker.contracts.plan import Plan
+from tasker.template.plan import Plan
 from tests.support.model.again import again
 from tests.support.model.graph import CHOOSERS, Shape, first_steps, grow, too_deep
 from tests.support.model.parts import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
+from tasker.template.plan import Plan, RetryPolicy, StepPlan
 from tests.support.model.graph import CHOOSERS, Present
 
 Key = tuple[str, str]
@@ -144,7 +144,8 @@ class Pause:
     def args(self) -> dict[str, Any]:
         """The pause as the engine's functions take it."""
         parts = {"namespace": self.namespace, "template": self.template, "step": self.step}
-        return {"task": self.task} if self.task else {name: part for name, part in parts.items() if part}
+        target = {"task": self.task} if self.task else {name: part for name, part in parts.items() if part}
+        return {**target, "slice": 10**9}
 
     @property
     def scope(self) -> str:

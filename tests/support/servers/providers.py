@@ -12,7 +12,7 @@ from typing import Any
 import tasker
 from tasker.errors import MessagingError
 from tasker.messaging import MessagingService, load_backend
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.support.servers import brokers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasker.services.engine.claims import ClaimRow, Inputs
+from tasker.engine.exchange import ClaimRow, Inputs
 from tests.support.laboratory import CHECKED_BY_ONE_PLAN
 from tests.support.model.model import Model
 from tests.support.model.parts import RUNS, Key, Step

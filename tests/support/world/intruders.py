@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from tasker.engine.expansion.outcomes import OutcomeError
 from tasker.errors import StateMachineError
-from tasker.lifecycle.outcomes import OutcomeError
 from tests.support.model.graph import CHOOSERS
 from tests.support.model.parts import PARKED, Pause, Step
 from tests.support.world.parts import Attempt, Worker

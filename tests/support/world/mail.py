@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasker.contracts.messaging import Capabilities, QueuedMessage, QueueStats
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
 from tasker.messaging import MessagingService, load_backend
-from tasker.messaging.pointers import POINTED_AT, pointed_at
+from tasker.messaging.messages import POINTED_AT, pointed_at
+from tasker.messaging.port import Capabilities, QueuedMessage, QueueStats
 from tasker.messaging.queues import QueueNames
 from tests.support.model.model import Model
 from tests.support.model.parts import Key

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.plan import Plan
-from tasker.services.engine.calls import Answer
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.engine.calls import Answer
+from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.template.plan import Plan
 from tests.support.model.expiry import expire, expired
 from tests.support.model.model import Model
 from tests.support.model.parts import QUEUED, Hands, Key, Pause, Step

@@ -8,18 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.execution import Claim, Failure, Success
-from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
-from tasker.lifecycle.storable import encode
-from tasker.services.engine.answers import ClaimAnswer, SubmitAnswer
-from tasker.services.engine.calls import Answer, Args, Engine
-from tasker.services.engine.claims import ClaimRow
-from tasker.services.engine.encoding import to_json
-from tasker.services.engine.exchange import AdvanceResult, Result
-from tasker.services.engine.result_events import ResultEvents
-from tasker.services.engine.starting import StartableSubmission
-from tasker.services.submitting.submission import Submission, Submitter
+from tasker.engine.answers import ClaimAnswer, StartableSubmission, SubmitAnswer
+from tasker.engine.calls import Answer, Args, Engine
+from tasker.engine.exchange import AdvanceResult, ClaimRow, Result, ResultEvents
+from tasker.handlers.claims import Claim, Failure, Success
+from tasker.json_values import encode, to_json
+from tasker.services.submission.submit import Submission, Submitter
+from tasker.template.plan import Plan
 from tests.support.model.parts import Ending, Key, Step
 from tests.support.world.mail import LOOK_SECONDS, PATIENCE, Mailbox
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tasker.contracts.plan import RetryPolicy
+from tasker.template.plan import RetryPolicy
 from tests.support.model.parts import Ending, Task
 from tests.support.random_plans import Spec, build_plan, create_steps
 from tests.support.world.parts import Attempt, Worker

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tasker.contracts.plan import RetryPolicy
+from tasker.template.plan import RetryPolicy
 from tests.support.model.parts import Ending
 from tests.support.random_plans import (
     BATCHABLE,

@@ -14,21 +14,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
+from tasker.engine.calls import Answer
+from tasker.engine.exchange import ClaimRow, CompletingWorker, Result, inputs_of
+from tasker.engine.expansion.outcomes import OutcomeError
+from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError
-from tasker.lifecycle.outcomes import OutcomeError
 from tasker.orchestration.changes import simple_change
-from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
+from tasker.orchestration.parked_results import ParkedResultConsumer, ParkingProcessor
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
-from tasker.services.engine.calls import Answer
-from tasker.services.engine.claims import ClaimRow, inputs_of
-from tasker.services.engine.exchange import CompletingWorker, Result
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.services.operators.steps import Steps
-from tasker.services.submitting.submission import Submission, Submitter
-from tasker.services.tasks import Tasks
+from tasker.services.submission.submit import Submission, Submitter
+from tasker.services.tasks.read import Tasks
+from tasker.template.plan import Plan
 from tests.support.model.model import Model
 from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step
 from tests.support.world.checks import EMPTY, SNAPSHOT, STILL, check_inputs, compare
@@ -398,9 +397,3 @@ class World:
         self.model.now = milliseconds
         text = (START + timedelta(milliseconds=milliseconds)).isoformat()
         self.run(self.connection.execute("select set_config('tasker.now', %s, false)", (text,)))
-
-
-def pause_args(pause: Pause) -> dict[str, Any]:
-    """The pause as the engine's functions take it."""
-    parts = {"namespace": pause.namespace, "template": pause.template, "step": pause.step, "slice": ALL}
-    return {"task": pause.task, "slice": ALL} if pause.task else {name: part for name, part in parts.items() if part}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tasker.contracts.rules.permissions import Permission
-from tasker.services.authentication.api_keys import digest
+from tasker.operations.permissions import Permission
+from tasker.server.auth.authenticator import digest
 from tasker.settings.check import check
 from tests.support.command_line import invoke
 

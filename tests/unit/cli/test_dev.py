@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli.worker.dev import _Child, _stamps
+from tasker.cli.commands.dev import _Child, _stamps
 from tests.support.command_line import invoke
 from tests.support.waiting import until
 

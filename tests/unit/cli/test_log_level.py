@@ -12,29 +12,28 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
 from tasker.app.configured import UNCONFIGURED
-from tasker.cli.worker.options import log_as_configured
+from tasker.cli.commands.process_options import log_as_configured
 from tasker.errors import UsageError
-from tasker.log_levels import PARTS, Levels, levels_named
+from tasker.logging.levels import PARTS, Levels, levels_named
+from tasker.server.sockets import HttpServer, listen
 from tasker_rabbitmq.link import _quieten_clients
 from tests.support.repository import ROOT
 
 SPEAK = """
 import logging
-from tasker.cli.worker.options import log_to_stderr
+from tasker.cli.commands.process_options import log_to_stderr
 log_to_stderr()
 for level in (5, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
     logging.getLogger("tasker.process").log(level, "heard")
 """
 KEEP = """
 import logging, sys
-from tasker.cli.worker.options import log_to_stderr
-from tasker.contracts.reporting import reporter
-from tasker.log_format import log_as_parent
+from tasker.cli.commands.process_options import log_to_stderr
+from tasker.logging.current_step import reporter
+from tasker.logging.format import log_as_parent
 from tasker.logging import log_info
-from tasker.step_output import capture_logs
+from tasker.logging.step_log import capture_logs
 
 log_to_stderr() if sys.argv[1] == "process" else log_as_parent()
 capture_logs()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasker.errors import TemplateNotFound, UsageError
-from tasker.services.authoring.targets import registered_name, unknown_target
+from tasker.services.workflows.targets import registered_name, unknown_target
 from tests.support.command_line import invoke
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli.run.order import RunRequest, prepare_order
+from tasker.cli.run.checks import RunRequest, prepare_order
 from tests.support.command_line import invoke
 
 FILES = ["handlers.py", "input.json", "test_hello.py", "workflow.yaml"]

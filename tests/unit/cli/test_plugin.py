@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tasker.cli.main import cli
 from tests.support.strangers import install_plugin
 
-GOOD = "from tasker.hookspecs import hookimpl\n@hookimpl\ndef tasker_sweep_repaired(): pass\n"
+GOOD = "from tasker.plugins.hooks import hookimpl\n@hookimpl\ndef tasker_sweep_repaired(): pass\n"
 
 
 @pytest.fixture

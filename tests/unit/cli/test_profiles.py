@@ -11,12 +11,20 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tasker.cli.main import cli
-from tasker.cli.next_commands import going_on
-from tasker.cli.place.places import ServerTarget
-from tasker.client.http.retries import NEVER
-from tasker.client.http.server import ServerAddress
-from tasker.client.naming import API_KEY, API_KEY_HEADER, TOKENS, server_at
-from tasker.client.profiles import Profiles, profiles_file, read_profiles, write_profiles
+from tasker.cli.render.outcome import going_on
+from tasker.cli.target import ServerTarget
+from tasker.client.connection import NEVER
+from tasker.client.servers import (
+    API_KEY,
+    API_KEY_HEADER,
+    TOKENS,
+    Profiles,
+    ServerAddress,
+    profiles_file,
+    read_profiles,
+    server_at,
+    write_profiles,
+)
 from tasker.errors import UsageError
 
 
@@ -159,7 +167,7 @@ def test_what_is_named_nearest_is_asked(
 ) -> None:
     servers = {"a": ServerAddress("http://127.0.0.1:2"), "b": ServerAddress("http://127.0.0.1:3")}
     write_profiles(profiles_file(), Profiles(servers, "b"))
-    monkeypatch.setattr("tasker.client.http.connection.Retries", lambda: NEVER)
+    monkeypatch.setattr("tasker.client.connection.Retries", lambda: NEVER)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.cli.dead_letters import replay
+from tasker.cli.commands import replays as replay
 
 
 class Scripted:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.cli import server
+from tasker.cli.commands import server
 from tests.support.command_line import invoke
 
 

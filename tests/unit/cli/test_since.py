@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from tasker.cli.task.since import moment
+from tasker.cli.commands.task_watch import moment
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=UTC)
 

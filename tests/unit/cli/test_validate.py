@@ -17,7 +17,7 @@ steps:
   - {name: route, handler: route}
 """
 DECISION = """
-from tasker.step_handler.functional import decision_handler
+from tasker.handlers.decorators import decision_handler
 
 
 @decision_handler("route")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from tasker.cli.live.waits import WaitChanges, WaitReasons
-from tasker.services.explain.explanation import Explained
-from tasker.services.explain.reasons import REASONS
-from tasker.services.progress import StepProgress
+from tasker.cli.live.feed import WaitChanges, WaitReasons
+from tasker.services.tasks.explain import Explained
+from tasker.services.tasks.explain_reasons import REASONS
+from tasker.views.progress import StepProgress
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 URGENT, CALM = "nobody", "paused"

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
-from tasker.cli.worker.listing import list_text
-from tasker.services.listings import ProcessRow
+from tasker.cli.commands.worker_list import list_text
+from tasker.views.task_lists import ProcessRow
 
 ROW = ProcessRow(
     "01a1fad7", "worker", name=None, host="here", pid=7, version="1.0", state="live",

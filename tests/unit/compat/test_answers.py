@@ -15,7 +15,10 @@ from tests.support.published_answers import Answers, asked
 
 RECORDED: Answers = json.loads((Path(__file__).parents[2] / "data" / "tasker_core_answers.json").read_text("utf-8"))
 
-DIFFERENT = {"ran(refused)": "the engine keeps an error's own code, which was lost in a function"}
+DIFFERENT = {
+    "ran(refused)": "the engine keeps an error's own code, which was lost in a function",
+    "client.TaskListResponse.from_dict({'tasks': [{'name': 'n'}], 'pagination': {'page': 2}})": "tasks can be delayed",
+}
 """Questions that are answered otherwise -> why."""
 
 

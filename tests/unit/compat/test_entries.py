@@ -11,8 +11,8 @@ import pytest
 
 import tasker_core as t
 from tasker.errors import MethodNotFound
-from tasker.execution.attempt.outcome import settle_return_value
-from tasker.handler import HandlerRegistry as EngineRegistry
+from tasker.execution.attempt.settle import settle_return_value
+from tasker.handlers.registry.registry import HandlerRegistry as EngineRegistry
 from tasker.registry import HandlerDefinition
 from tasker.step_handler import CheckpointYield
 from tasker.testing.contexts import step_context

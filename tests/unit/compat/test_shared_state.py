@@ -12,7 +12,7 @@ import pytest
 
 import tasker_core as t
 from tasker.event_bridge import EventBridge as EngineBridge
-from tasker.handler import HandlerRegistry as EngineRegistry
+from tasker.handlers.registry.registry import HandlerRegistry as EngineRegistry
 from tasker.step_handler import CheckpointYield
 from tasker_core import _tasker_core as native
 from tasker_core import event_poller

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.backoff import BackoffPolicy, between, jittered
+from tasker.clock import BackoffPolicy, between, jittered
 
 CHANCES = st.floats(0, 1)
 

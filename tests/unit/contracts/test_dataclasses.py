@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pytest
 
 import tasker
-from tasker.contracts.dataclasses import dataclass, maker_of
-from tasker.contracts.hook_arguments import AttemptEnded, AttemptStarted, StoredAttempt
+from tasker.dataclasses import dataclass, maker_of
+from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted, StoredAttempt
 
 T = TypeVar("T")
 

@@ -11,27 +11,33 @@ from typing import Any
 import pytest
 
 from tasker.app.configured import UNCONFIGURED
-from tasker.contracts.plan import BreakerPolicy, RetryPolicy
-from tasker.contracts.settings import Table, table
 from tasker.db.limits import DatabaseSettings, PoolSettings
-from tasker.execution.attempt.placing import CapacityWaits
+from tasker.engine.calls import FleetRules
+from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.choices import ExpansionLimits
-from tasker.lifecycle.deployment import EventSettings
-from tasker.lifecycle.pressure import BufferLimits, DepthLimits
+from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
-from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweeping.storms import FailureBurstSettings
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.process.http import HttpPool, HttpSettings, PortSettings
-from tasker.resilience.registry import BreakerPolicies
-from tasker.services.authentication.settings import AuthSettings
-from tasker.services.engine.rules import FleetRules
+from tasker.orchestration.dead_letters import StalenessLimits, StalenessSettings
+from tasker.orchestration.failure_storms import FailureBurstSettings
+from tasker.orchestration.pruning import RetentionSettings
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.resilience.pressure import BufferLimits, DepthLimits
+from tasker.settings import breakers, queues
+from tasker.settings import database as storage
+from tasker.settings import execution as growing
+from tasker.settings import execution as running
+from tasker.settings import http as api
+from tasker.settings import listening as event_systems
+from tasker.settings import queues as channels
+from tasker.settings.authentication import AuthSettings
 from tasker.settings.catalogue import by_path
 from tasker.settings.model import Lease, WorkerExecution
 from tasker.settings.single_process import SINGLE_PROCESS
-from tasker.settings.tables import api, breakers, channels, event_systems, growing, queues, running, storage
+from tasker.settings.table import Table, table
+from tasker.template.plan import BreakerPolicy, RetryPolicy
 from tasker_pgmq.table import DepthThresholds, PgmqTable
 
 UNIT = re.compile(r"_(ms|seconds|minutes|hours)$")

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasker.contracts.settings import Table
+from tasker.settings.table import Table
 from tests.unit.contracts.test_default_settings import FIELDS, constants, is_nested
 
 ROOT = Path(__file__).parents[3]
@@ -146,5 +146,5 @@ def test_no_default_of_a_setting_stands_a_second_time() -> None:
         if not {(table.owner, table.name), (other.owner, other.name)} & by_chance
     ]
 
-    assert not told, "give each one constant in tasker/contracts/defaults, or a reason here:\n" + "\n".join(told)
+    assert not told, "give each one constant in tasker/settings, or a reason here:\n" + "\n".join(told)
     assert by_chance == COINCIDENCES.keys(), "some reasons are needless now"

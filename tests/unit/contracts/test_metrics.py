@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tasker.contracts.metrics import MOST_SERIES, Counter, Gauge, Histogram, summed
-from tasker.services.server.exposition import families
+from tasker.metrics import MOST_SERIES, Counter, Gauge, Histogram, summed
+from tasker.services.fleet.metric_catalogue import families
 
 
 def test_each_kind_is_told_as_prometheus_reads_it() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.own_copy import CopyOnRead
+from tasker.handlers.copies import CopyOnRead
 
 
 def test_what_is_changed_is_changed_for_nobody_else_and_stays_so_for_oneself() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.contracts.tracing import TraceContext, accepted, checked
+from tasker.logging.trace_context import TraceContext, accepted, checked
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 GIVEN = f"00-{TRACE}-{SPAN}-01"

@@ -12,8 +12,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tasker.contracts.defaults import LONGEST_OPTION_SECONDS
-from tasker.process.supervision.stopping import grace_of
+from tasker.process.stopping import grace_of
+from tasker.settings.defaults import LONGEST_OPTION_SECONDS
 from tests.docs.snippets import snippets
 from tests.support.deployed import DEPLOY, KUBERNETES, parse, rendered
 from tests.support.repository import ROOT

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from tasker.process.connections.capacity import ORCHESTRATOR, WORKER
-from tasker.process.supervision.stopping import grace_of
+from tasker.process.connections import ORCHESTRATOR, WORKER
+from tasker.process.stopping import grace_of
 from tasker.settings.catalogue import by_path
 from tests.support.deployed import KINDS, Deployed, of_compose, of_kubernetes, of_systemd, parse
 from tests.support.repository import ROOT

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tasker.contracts.execution import Claim, Failure
-from tasker.contracts.plan import HandlerRef, Plan, StepPlan
-from tasker.contracts.step_types import StepType
-from tasker.execution.attempt import Attempt, AttemptCancelFlag, AttemptEnd, AttemptRunner, Checkpoint
-from tasker.handler import HandlerRegistry
-from tasker.resilience.registry import Breakers
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, AttemptEnd, Checkpoint
+from tasker.execution.attempt.runner import AttemptRunner
+from tasker.handlers.claims import Claim, Failure
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.resilience.breakers import Breakers
+from tasker.template.plan import HandlerRef, Plan, StepPlan
+from tasker.template.step_types import StepType
 
 PATIENCE = 30.0
 """Seconds after which a test that hangs is given up."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tasker.engine.exchange import Result
 from tasker.execution.attempt.call import context_of
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.json_values import as_stored
 from tests.unit.execution.bench import Bench
 from tests.unit.execution.modes import child_handlers
 

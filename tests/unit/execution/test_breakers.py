@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.contracts.plan import StepBreaker
+from tasker.engine.exchange import Result
 from tasker.errors import PermanentError, RetryableError
-from tasker.execution.attempt import Attempt, AttemptEnd
-from tasker.execution.attempt.values import ClaimDeferred
-from tasker.services.engine.exchange import Result
+from tasker.execution.attempt.attempt import Attempt, AttemptEnd, ClaimDeferred
 from tasker.step_handler import StepHandler
+from tasker.template.plan import StepBreaker
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.contracts.own_copy import CopyOnRead
-from tasker.execution.attempt import AttemptCancelled, Checkpoint, ClaimLost, ClaimReleased
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import AttemptCancelled, Checkpoint, ClaimLost, ClaimReleased
+from tasker.handlers.copies import CopyOnRead
+from tasker.json_values import VALUE_LIMIT_BYTES, as_stored
 from tasker.step_handler import StepHandler, checkpoint_yield
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench, Saver

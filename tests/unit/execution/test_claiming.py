@@ -12,19 +12,18 @@ from uuid import uuid4
 
 import pytest
 
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import AdvanceResult, TaskInputs
+from tasker.engine.plans import PlanStore
+from tasker.engine.polling import QueuePoll, QueuePoller
 from tasker.errors import DatabaseUnavailable
 from tasker.execution import claiming
 from tasker.execution.claiming import Claimer
-from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.claims import TaskInputs
-from tasker.services.engine.exchange import AdvanceResult
-from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.polling import QueuePoll, QueuePoller
 from tasker_memory.backend import MemoryBackend
 from tests.unit.execution.bench import PATIENCE, FakeClock
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.contracts.execution import Claim
-from tasker.execution.claims_in_hand import InFlightClaim, InFlightClaims
+from tasker.execution.in_flight import InFlightClaim, InFlightClaims
+from tasker.handlers.claims import Claim
 
 
 def claim(token: int) -> Claim:

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.reporting import ProgressReport
-from tasker.domain_events.channel import InProcessChannel
-from tasker.execution.attempt import AttemptCancelled, ClaimLost, ClaimReleased
-from tasker.execution.attempt.values import UnreportedEnd
-from tasker.execution.publishing.bus import AcceptedEventBus
-from tasker.execution.publishing.custom import CustomPublishers
-from tasker.execution.reporting.buffer import ReportBuffer
-from tasker.execution.reporting.writer import ReportWriter
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased, UnreportedEnd
+from tasker.execution.custom_publishers import CustomPublishers
+from tasker.execution.event_bus import AcceptedEventBus
+from tasker.execution.report_buffer import ReportBuffer
+from tasker.execution.report_writer import ReportWriter
 from tasker.execution.step_execution import StepExecution
-from tasker.services.engine.exchange import Result
+from tasker.handlers.events.poller import InProcessChannel
+from tasker.logging.current_step import ProgressReport
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench

@@ -9,24 +9,23 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim, Success, Verdict
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.plan import BreakerPolicy
+from tasker.clock import SystemClock
+from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Result, TaskInputs
+from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable, LockTimeout
-from tasker.execution.claims_in_hand import InFlightClaim, ReleasedClaim
-from tasker.execution.collecting import Completer
+from tasker.execution.completer import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.in_flight import InFlightClaim, ReleasedClaim
+from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
-from tasker.lifecycle.breaker import BreakerState
-from tasker.lifecycle.pressure import BufferLimits
-from tasker.process.system import SystemClock
-from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.claims import ClaimRow, TaskInputs
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
-from tasker.services.engine.plans import PlanStore
+from tasker.handlers.claims import Claim, Success, Verdict
+from tasker.json_values import JsonText
+from tasker.resilience.breaker import BreakerState
+from tasker.resilience.breakers import BreakerPolicies, Breakers
+from tasker.resilience.pressure import BufferLimits
+from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tasker.execution.attempt
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult

@@ -47,5 +47,5 @@ def test_running_handlers_imports_no_heavy_library_and_no_process_mode() -> None
 
     loaded = set(json.loads(done.stdout))
     assert not HEAVY & loaded
-    assert "tasker.execution.attempt.modes.in_process" not in loaded
+    assert "tasker.execution.modes.subprocess_pool" not in loaded
     assert "tasker.execution.attempt.runner" in loaded

@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.own_copy import deep_copy
-from tasker.contracts.plan import BatchSettings
+from tasker.engine.changes import ExpansionRecord
+from tasker.engine.exchange import TaskInputs
 from tasker.execution.inputs import MOST_OFTEN, OFTEN, InputCache
-from tasker.services.engine.changes import ExpansionRecord
-from tasker.services.engine.claims import TaskInputs
+from tasker.handlers.copies import deep_copy
+from tasker.json_values import JsonText
+from tasker.template.plan import BatchSettings
 from tests.support.random_plans import BATCHABLE, DECISION, DEFERRED, WORKER, Spec, build_plan
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.lease import LeaseKeeper
+from tasker.process.lease import LeaseKeeper
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 LEASE = 15.0

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tasker.engine.exchange import Result
 from tasker.errors import PermanentError, RateLimitError
-from tasker.execution.attempt import ClaimReleased
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.execution.attempt.attempt import ClaimReleased
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler, step_handler
 from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
 from tests.unit.execution.bench import Bench

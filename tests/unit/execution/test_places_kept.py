@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import CapacityWaits, ClaimReleased
-from tasker.execution.attempt.modes.child_process import Subprocess
-from tasker.execution.attempt.placing import HandlerCapacity
-from tasker.execution.attempt.slots import CapacityGate
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import ClaimReleased
+from tasker.execution.attempt.capacity import CapacityGate, CapacityWaits, HandlerCapacity
+from tasker.execution.modes.subprocess import Subprocess
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench
@@ -81,7 +80,7 @@ async def test_a_wait_of_more_than_half_of_the_grace_is_told_before_the_handler_
 async def test_a_start_that_cannot_be_told_gives_the_step_and_its_place_back(
     bench: Bench, passing: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasker.execution.attempt.placing.WRITE_SECONDS", 0.01)
+    monkeypatch.setattr("tasker.execution.attempt.capacity.WRITE_SECONDS", 0.01)
     places = HandlerCapacity(1, "thread", "", CapacityWaits(grace=GRACE))
     attempt = bench.attempt(Quick, begin=Begins(hangs=True))
     assert await places.take(bench.attempt(Quick), 30)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tasker.engine.exchange import Result
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.attempt import Attempt, CapacityWaits, ClaimLost, ClaimReleased, NoCapacity
-from tasker.execution.attempt.placing import LONGEST_WAIT_SECONDS
-from tasker.services.engine.exchange import Result
+from tasker.execution.attempt.attempt import Attempt, ClaimLost, ClaimReleased, NoCapacity
+from tasker.execution.attempt.capacity import LONGEST_WAIT_SECONDS, CapacityWaits
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, make_bench

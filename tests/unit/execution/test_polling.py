@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tasker.services.engine import polling
-from tasker.services.engine.polling import SHORTEST_SECONDS, QueuePoll, QueuePoller
+from tasker.engine import polling
+from tasker.engine.polling import SHORTEST_SECONDS, QueuePoll, QueuePoller
 
 
 class Polls:

@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
+from tasker.engine.exchange import AdvanceResult, ClaimRow, Inputs, Result, TaskInputs
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
-from tasker.execution.attempt.values import Attempt, AttemptEnd
-from tasker.execution.claims_in_hand import ReleasedClaim
+from tasker.execution.attempt.attempt import Attempt, AttemptEnd
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.in_flight import ReleasedClaim
+from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import MOST_TOGETHER, Worker
-from tasker.lifecycle.pressure import BufferLimits
-from tasker.services.engine.claims import ClaimRow, Inputs, TaskInputs
-from tasker.services.engine.exchange import AdvanceResult, Result
+from tasker.resilience.pressure import BufferLimits
+from tasker.template.plan import Plan
 from tests.support.random_plans import Spec, build_plan
 from tests.unit.execution.bench import PATIENCE, failure_of
 

@@ -11,8 +11,8 @@ from types import FrameType
 
 import pytest
 
-from tasker.execution.watchdog import LoopWatchdog
-from tasker.process.system import SystemClock
+from tasker.clock import SystemClock
+from tasker.execution.step_execution import LoopWatchdog
 from tests.support.waiting import until
 
 

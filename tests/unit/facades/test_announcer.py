@@ -12,10 +12,10 @@ from tasker.bootstrap import announcer
 from tasker.bootstrap.announcer import StepAnnouncer
 from tasker.errors import PermanentError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.execution.attempt import AttemptCancelled
+from tasker.execution.attempt.attempt import AttemptCancelled
 from tasker.execution.attempt.observed import ObservedRunner
-from tasker.handler import HandlerRegistry
-from tasker.resilience.registry import Breakers
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.resilience.breakers import Breakers
 from tasker.step_execution_subscriber import StepExecutionSubscriber
 from tasker.step_handler import checkpoint_yield, step_handler
 from tests.unit.execution.bench import Bench, FakeClock

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 PACKAGES = (
-    "tasker", "tasker.app", "tasker.types", "tasker.step_handler", "tasker.step_handler.functional",
-    "tasker.step_handler.mixins", "tasker.client", "tasker.domain_events", "tasker.template",
+    "tasker", "tasker.app", "tasker.types", "tasker.step_handler", "tasker.handlers.decorators",
+    "tasker.client", "tasker.domain_events", "tasker.template",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 PUBLISHED: tuple[tuple[str, str], ...] = (
     (
-        "tasker.step_handler.base",
+        "tasker.handlers.step_handler",
         """
     StepHandler: handler_name = '' | handler_version = '1.0.0' | call(context) | @name | @version | @capabilities |
         config_schema() | success(result=None, metadata=None) | failure(message, error_type='handler_error',
@@ -16,7 +16,7 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.step_handler.functional",
+        "tasker.handlers.decorators",
         """
     FunctionalHandler:
     Decision: outcome | route(steps, **routing_context) | skip(reason, **routing_context)
@@ -27,7 +27,7 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.step_handler.mixins.decision",
+        "tasker.handlers.decisions",
         """
     DecisionMixin: @decision_capabilities | decision_success(steps, routing_context=None, metadata=None) |
         decision_success_with_outcome(outcome, metadata=None) | decision_no_branches(outcome, metadata=None) |
@@ -37,7 +37,7 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.step_handler.mixins.api",
+        "tasker.handlers.http.response",
         """
     ApiResponse: __init__(response, body=None) | @ok | @is_client_error | @is_server_error | @is_retryable |
         @retry_after | to_dict()
@@ -50,19 +50,19 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.step_handler.api",
+        "tasker.handlers.api_handler",
         """
     ApiHandler: @capabilities
     """,
     ),
     (
-        "tasker.step_handler.decision",
+        "tasker.handlers.decisions",
         """
     DecisionHandler: @capabilities
     """,
     ),
     (
-        "tasker.batch_processing.batchable",
+        "tasker.handlers.batchable",
         """
     BatchAggregationScenario: is_no_batches | batchable_result | batch_results | worker_count |
         detect(dependency_results, batchable_step_name, batch_worker_prefix) | no_batches()
@@ -200,7 +200,7 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.errors.error_classifier",
+        "tasker.errors.handler",
         """
     ErrorClassifier: PERMANENT_ERROR_CLASSES = ~ | RETRYABLE_ERROR_CLASSES = ~ | __init__(*, default_retryable=True)
         | retryable(exception) | permanent(exception) | classify(exception)
@@ -208,21 +208,21 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.registry.base_resolver",
+        "tasker.handlers.registry.resolver",
         """
     BaseResolver: @name | @priority | can_resolve(definition, config=None) | resolve(definition, config=None) |
         registered_callables()
     """,
     ),
     (
-        "tasker.registry.handler_definition",
+        "tasker.handlers.registry.resolver",
         """
     HandlerDefinition: callable | handler_method = None | resolver = None | initialization = {} | effective_method()
         | uses_method_dispatch() | has_resolver_hint() | from_callable(callable_str) | from_dict(data)
     """,
     ),
     (
-        "tasker.registry.resolver_chain",
+        "tasker.handlers.registry.resolver_chain",
         """
     ResolverNotFoundError:
     ResolutionError:
@@ -233,14 +233,14 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.registry.registry_resolver",
+        "tasker.handlers.registry.resolver",
         """
     RegistryResolver: pattern = None | prefix = None | __init__() | @name | @priority | can_resolve(definition,
         config=None) | resolve(definition, config=None) | resolve_handler(definition, config)
     """,
     ),
     (
-        "tasker.registry.resolvers.explicit_mapping",
+        "tasker.handlers.registry.resolvers",
         """
     ExplicitMappingResolver: __init__(name='explicit_mapping') | @name | @priority | can_resolve(definition,
         config=None) | resolve(definition, config=None) | register(key, handler) | unregister(key) |
@@ -248,19 +248,19 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.registry.resolvers.class_lookup",
+        "tasker.handlers.registry.resolvers",
         """
     ClassLookupResolver: @name | @priority | can_resolve(definition, config=None) | resolve(definition, config=None)
     """,
     ),
     (
-        "tasker.registry.method_dispatch_wrapper",
+        "tasker.handlers.registry.invocation",
         """
     MethodDispatchWrapper: __init__(handler, target_method) | @handler | @target_method | call(context) | unwrap()
     """,
     ),
     (
-        "tasker.handler",
+        "tasker.handlers.registry.registry",
         """
     HandlerRegistry: __init__() | instance(skip_bootstrap=False) | reset_instance() | register(name, handler_class)
         | unregister(name) | resolve(handler_spec) | @resolver_chain | get_handler_class(name) | is_registered(name)

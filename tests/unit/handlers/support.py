@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.contracts.execution import Claim
-from tasker.contracts.plan import HandlerRef, Plan, StepPlan
-from tasker.contracts.step_types import StepType
 from tasker.errors import ResolutionError
+from tasker.handlers.claims import Claim
+from tasker.handlers.context import CancelFlag
 from tasker.registry import BaseResolver, HandlerDefinition, ResolutionContext
 from tasker.step_handler import StepHandler
+from tasker.template.plan import HandlerRef, Plan, StepPlan
+from tasker.template.step_types import StepType
 from tasker.types import StepContext
-from tasker.types.context import CancelFlag
 
 TASK = "0190b0c0-0000-7000-8000-000000000001"
 STEP = "0190b0c0-0000-7000-8000-000000000002"

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tasker.contracts.execution import Failure
 from tasker.errors import ErrorClassifier, StepExecutionError
+from tasker.handlers.claims import Failure
+from tasker.handlers.normalize import failure_from_exception, failure_from_result
 from tasker.step_handler import ApiHandler, ApiResponse
-from tasker.step_handler.outcome import failure_from_exception, failure_from_result
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.handlers.support import context
 

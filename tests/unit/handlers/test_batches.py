@@ -14,8 +14,8 @@ from tasker.batch_processing import (
     total,
     weighted_average,
 )
+from tasker.engine.expansion.batches import parse_batches, worker_inputs
 from tasker.errors import ValidationError
-from tasker.lifecycle.batches import parse_batches, worker_inputs
 from tasker.types import (
     BatchAnalyzerOutcome,
     BatchWorkerContext,

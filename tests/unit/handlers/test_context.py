@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.own_copy import deep_copy
+from tasker.handlers.copies import deep_copy
+from tasker.handlers.dependency_results import unwrap
 from tasker.testing.contexts import step_context
 from tasker.types import BatchWorkerContext, StepContext
-from tasker.types.dependency_results import unwrap
 from tests.unit.handlers.support import STEP, TASK, context
 
 CURSOR = {
@@ -115,7 +115,7 @@ def test_a_context_whose_trace_is_told_by_a_plugin_can_be_pickled() -> None:
 def test_a_batch_worker_that_reads_no_result_has_none_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of n workers each is given the result that cut n batches."""
     copied: list[object] = []
-    monkeypatch.setattr("tasker.contracts.own_copy.deep_copy", lambda value: copied.append(value) or deep_copy(value))
+    monkeypatch.setattr("tasker.handlers.copies.deep_copy", lambda value: copied.append(value) or deep_copy(value))
     outcome = {"batch_processing_outcome": {"type": "create_batches", "worker_count": 7}}
     made = context(inputs=CURSOR, results={"cut": outcome})
     batch = BatchWorkerContext.from_step_context(made)

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tasker.engine.expansion.choices import parse_decision
 from tasker.errors import ValidationError
-from tasker.lifecycle.decisions import parse_decision
 from tasker.step_handler import ApiResponse, DecisionHandler
 from tasker.types import DecisionPointOutcome, StepContext, StepHandlerResult
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasker.errors import DeclarationMismatch, UsageError
-from tasker.step_handler.functional import batch_worker, depends_on, inputs, step_handler
+from tasker.handlers.decorators import batch_worker, depends_on, inputs, step_handler
 
 
 def declared_wrongly_as_an_input() -> Any:

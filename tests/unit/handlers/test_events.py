@@ -17,10 +17,10 @@ from tasker.domain_events import (
     StepEventContext,
     SubscriberRegistry,
 )
-from tasker.domain_events.channel import InProcessChannel
 from tasker.errors import TemplateError, UsageError
 from tasker.event_bridge import EventBridge, EventNames
-from tasker.handler import HandlerRegistry
+from tasker.handlers.events.poller import InProcessChannel
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.logging import log_info, log_trace
 from tasker.step_execution_subscriber import StepExecutionSubscriber
 from tasker.step_handler import checkpoint_yield, step_handler

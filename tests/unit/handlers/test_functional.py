@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from tasker.engine.expansion.batches import parse_batches
+from tasker.engine.expansion.choices import parse_decision
 from tasker.errors import ConfigurationError, PermanentError, RetryableError, UsageError
-from tasker.lifecycle.batches import parse_batches
-from tasker.lifecycle.decisions import parse_decision
-from tasker.step_handler import CheckpointYield
-from tasker.step_handler.functional import (
-    BatchConfig,
-    Batches,
-    Decision,
+from tasker.handlers.batch_arithmetic import Batches
+from tasker.handlers.decisions import BatchConfig, Decision
+from tasker.handlers.decorators import (
     api_handler,
     batch_aggregator,
     batch_analyzer,
@@ -22,6 +20,7 @@ from tasker.step_handler.functional import (
     inputs,
     step_handler,
 )
+from tasker.step_handler import CheckpointYield
 from tasker.types import BatchWorkerOutcome, DecisionPointOutcome, StepContext, StepHandlerResult
 from tests.unit.handlers.support import context, worker_inputs
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound
-from tasker.handler import HandlerRegistry
-from tasker.services.authoring.handlers import Workflow, load_handlers, load_neighbouring_handlers, require_handlers
-from tasker.services.authoring.templates import check_handlers, load_path, load_plans, load_workflows
-from tasker.template.schema.keys import listed_properties
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.workflows.files import check_handlers, load_path, load_plans, load_workflows
+from tasker.services.workflows.handlers import Workflow, load_handlers, load_neighbouring_handlers, require_handlers
+from tasker.template.plan import Plan
+from tasker.template.schema_check import listed_properties
 from tests.support.command_line import invoke
 
-HEAD = "from pydantic import BaseModel\nfrom tasker.step_handler.functional import *\n"
+HEAD = "from pydantic import BaseModel\nfrom tasker.handlers.decorators import *\n"
 SCHEMA = "input_schema: {type: object, properties: {card: {type: string}, amount: {type: integer}}}"
 TEMPLATE = """name: shop
 namespace: tests

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
 from tasker.errors import HandlerLoadError, HandlerNotFound, MethodNotFound
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.registry import resolve_for
-from tasker.services.authoring.handlers import (
+from tasker.services.workflows.handlers import (
     Workflow,
     add_handlers,
     load_handlers,
@@ -24,6 +23,7 @@ from tasker.services.authoring.handlers import (
     require_handlers,
 )
 from tasker.step_handler import StepHandler, step_handler
+from tasker.template.plan import Plan
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.handlers.support import context, plan_of, step_plan
 

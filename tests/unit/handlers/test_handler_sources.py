@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasker.errors import HandlerLoadError
-from tasker.services.authoring.handlers import load_handlers, located
+from tasker.services.workflows.handlers import load_handlers, located
 
 PACK = "from tasker.step_handler import step_handler\n@step_handler('pack')\ndef pack():\n    return {}\n"
 

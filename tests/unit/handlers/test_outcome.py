@@ -12,7 +12,7 @@ import pytest
 import tasker_core.types
 from tasker.batch_processing import BatchAggregationScenario
 from tasker.errors import PermanentError, RateLimitError, StepExecutionError
-from tasker.step_handler.outcome import failure_from_exception, failure_from_result, to_result
+from tasker.handlers.normalize import failure_from_exception, failure_from_result, to_result
 from tasker.types import ErrorType, StepHandlerCallResult, StepHandlerResult
 from tests.unit.handlers.support import context
 

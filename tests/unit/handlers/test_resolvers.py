@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tasker.errors import ConfigurationError, HandlerLoadError, MethodNotFound, ResolutionError, ResolverNotFoundError
+from tasker.handlers.registry import resolvers as entry_points
 from tasker.registry import (
     BaseResolver,
     ClassLookupResolver,
@@ -18,7 +19,6 @@ from tasker.registry import (
     RegistryResolver,
     ResolverChain,
 )
-from tasker.registry.resolvers import entry_points
 from tasker.step_handler import StepHandler, step_handler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.handlers.support import ServiceDiscoveryResolver, context

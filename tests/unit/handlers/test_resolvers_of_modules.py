@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tasker.errors import HandlerNotFound
-from tasker.handler import HandlerRegistry
-from tasker.services.authoring.handlers import load_handlers, require_handlers
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.workflows.handlers import load_handlers, require_handlers
 from tests.unit.handlers.support import plan_of, step_plan
 
+HOMES = {"tasker": "tasker.registry", "tasker_core": "tasker_core.handler"}
 ADDS_ITS_RESOLVER = """
-from {package}.handler import HandlerRegistry
+from {registry} import HandlerRegistry
 from {package}.registry import RegistryResolver
 from {package}.step_handler import StepHandler
 
@@ -40,7 +41,7 @@ HandlerRegistry.instance(skip_bootstrap=True).resolver_chain.add_resolver(Servic
 def test_a_resolver_that_a_module_of_handlers_adds_is_asked_by_the_registry_that_loaded_it(
     package: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "handlers.py").write_text(ADDS_ITS_RESOLVER.format(package=package))
+    (tmp_path / "handlers.py").write_text(ADDS_ITS_RESOLVER.format(package=package, registry=HOMES[package]))
     plan = plan_of(step_plan("a", f"service-of-{package}://pay"))
     HandlerRegistry.reset_instance()
     try:

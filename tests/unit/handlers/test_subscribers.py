@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.events.subscribing import SubscriberLimits
 from tasker.domain_events import (
     BaseSubscriber,
     InProcessDomainEventPoller,
@@ -20,8 +19,9 @@ from tasker.domain_events import (
     MetricsSubscriber,
     SubscriberRegistry,
 )
-from tasker.domain_events.channel import InProcessChannel
-from tasker.domain_events.listening import SubscriberThread
+from tasker.handlers.claims import SubscriberLimits
+from tasker.handlers.events.delivery import SubscriberThread
+from tasker.handlers.events.poller import InProcessChannel
 from tests.support.waiting import until
 
 

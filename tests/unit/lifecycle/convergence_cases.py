@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasker.contracts.expansion.graph import ExistingStep
-from tasker.contracts.plan import Plan
+from tasker.engine.expansion.graph import ExistingStep
+from tasker.template.plan import Plan
 from tests.support.random_plans import (
     BATCHABLE,
     DECISION,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import BatchSettings
-from tasker.lifecycle.batches import (
+from tasker.engine.expansion.batches import (
     NO_BATCHES,
     ParsedBatches,
     instance_name,
@@ -15,7 +14,8 @@ from tasker.lifecycle.batches import (
     parse_batches,
     worker_inputs,
 )
-from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
+from tasker.engine.expansion.outcomes import OutcomeError, OutcomeProblem
+from tasker.template.plan import BatchSettings
 
 FIRST = {"batch_id": "001", "start_cursor": 0, "end_cursor": 10, "batch_size": 10}
 SECOND = {"batch_id": "002", "start_cursor": 10, "end_cursor": 15, "batch_size": 5}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import BreakerState, CircuitBreaker, Permit
+from tasker.resilience.breaker import BreakerState, CircuitBreaker, Permit
+from tasker.template.plan import BreakerPolicy
 
 POLICY = BreakerPolicy(failure_threshold=3, timeout_seconds=30, success_threshold=2)
 

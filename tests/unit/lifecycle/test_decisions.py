@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.decisions import NO_BRANCHES, ParsedDecision, parse_decision
-from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
+from tasker.engine.expansion.choices import NO_BRANCHES, ParsedDecision, parse_decision
+from tasker.engine.expansion.outcomes import OutcomeError, OutcomeProblem
 
 
 def result(outcome: Any) -> dict[str, Any]:

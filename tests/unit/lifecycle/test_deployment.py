@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.messaging import Capabilities
-from tasker.lifecycle.deployment import (
+from tasker.messaging.listening_modes import (
     DeploymentMode,
     EventSettings,
     HealthStatus,
@@ -25,6 +24,7 @@ from tasker.lifecycle.deployment import (
     longest_pause,
     notice,
 )
+from tasker.messaging.port import Capabilities
 
 POLLING, EVENTS, HYBRID = DeploymentMode.POLLING_ONLY, DeploymentMode.EVENT_DRIVEN_ONLY, DeploymentMode.HYBRID
 IN_THE_DATABASE = Capabilities(push=True, transactional=True, fallback_polling=True)

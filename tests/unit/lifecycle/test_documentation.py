@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.batches import parse_batches, worker_inputs
-from tasker.lifecycle.decisions import parse_decision
-from tasker.lifecycle.machines.diagrams import mermaid
-from tasker.lifecycle.machines.step import STEP, TERMINAL, StepState
-from tasker.registry.invocation import resolve_for
-from tasker.services.authoring.handler_fit import misfits
+from tasker.engine.expansion.batches import parse_batches, worker_inputs
+from tasker.engine.expansion.choices import parse_decision
+from tasker.engine.states.diagrams import mermaid
+from tasker.engine.states.step import STEP, TERMINAL, StepState
+from tasker.handlers.registry.invocation import resolve_for
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.workflows.handlers import misfits
 from tasker.template import compile_text
 from tools.lifecycle_docs import DOCS, FILES, PARTS, current
 

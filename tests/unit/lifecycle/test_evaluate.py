@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.lifecycle.evaluate import (
+from tasker.engine.states.task import (
+    TASK,
+    TERMINAL,
+    TaskState,
     completion_percentage,
     execution_status,
     health_status,
     recommended_action,
 )
-from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState
 from tests.support import paths
 from tests.support.evaluation import StepCounts, evaluate_task
 

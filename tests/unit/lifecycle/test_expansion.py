@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.expansion.graph import ExistingStep, Expansion
-from tasker.contracts.plan import BatchSettings
-from tasker.lifecycle.choices import ExpansionLimits
-from tasker.lifecycle.expansion import expand, expand_resolved
-from tasker.lifecycle.outcomes import OutcomeError, OutcomeProblem
+from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.expansion.graph import ExistingStep, Expansion
+from tasker.engine.expansion.outcomes import OutcomeError, OutcomeProblem
+from tasker.engine.expansion.planner import expand, expand_resolved
+from tasker.template.plan import BatchSettings
 from tests.support.random_plans import (
     BATCHABLE,
     DECISION,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tasker.errors.traceback_text import raised_in
-from tasker.lifecycle.fingerprint import fingerprint, normalized
+from tasker.engine.retry import fingerprint, normalized
+from tasker.errors.tracebacks import raised_in
 
 PLACES = [
     ("handlers.py", 12, "charge"),

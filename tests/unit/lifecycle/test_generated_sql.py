@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tasker.lifecycle.machines.moves import CHANGES, PLACES
-from tasker.lifecycle.machines.step import StepState
-from tasker.lifecycle.machines.task import TaskState
+from tasker.engine.states.step import StepState
+from tasker.engine.states.step_changes import CHANGES, PLACES
+from tasker.engine.states.task import TaskState
 from tests.support.tables import for_each
 from tools.lifecycle_sql import FILES, FOLDER, HEAD, text
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasker.engine.identity import IdentityError, canonical_json, identity_hash
 from tasker.errors import NotStorable
-from tasker.lifecycle.identity import IdentityError, canonical_json, identity_hash
-from tasker.lifecycle.storable import as_stored, encode
+from tasker.json_values import as_stored, encode
 
 PLAN = "payments/checkout/1.0.0"
 CONTEXT = {"order": 7, "items": ["a", "b"]}

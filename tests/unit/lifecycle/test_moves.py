@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.machines.letters import LETTERS
-from tasker.lifecycle.machines.machine import Machine
-from tasker.lifecycle.machines.moves import CHANGES, PLACES, StepChangeKind, parking_path
-from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TERMINAL, TaskState, task_path
+from tasker.engine.states.machine import Machine
+from tasker.engine.states.step import STEP, StepState
+from tasker.engine.states.step_changes import CHANGES, LETTERS, PLACES, StepChangeKind, parking_path
+from tasker.engine.states.task import TASK, TERMINAL, TaskState, task_path
 from tests.support import paths
 
 MOVES: list[tuple[str, StepChangeKind]] = [*CHANGES.items(), *PLACES.items()]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.lifecycle.pressure import LONGEST_SECONDS, BufferLevel, BufferLimits, DepthLimits, DrainRate, Level
+from tasker.resilience.pressure import LONGEST_SECONDS, BufferLevel, BufferLimits, DepthLimits, DrainRate, Level
 
 LIMITS = DepthLimits(critical=100, overflow=200)
 

@@ -8,11 +8,11 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.expansion.graph import ExistingStep, NewStep
-from tasker.contracts.plan import Plan
-from tasker.contracts.step_types import StepType
-from tasker.lifecycle.choices import ExpansionLimits
-from tasker.lifecycle.expansion import expand, expand_resolved
+from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.expansion.graph import ExistingStep, NewStep
+from tasker.engine.expansion.planner import expand, expand_resolved
+from tasker.template.plan import Plan
+from tasker.template.step_types import StepType
 from tests.support.random_plans import Scenario, scenarios
 
 UNLIMITED = ExpansionLimits(max_decision_depth=100)

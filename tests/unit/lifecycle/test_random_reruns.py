@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasker.contracts.expansion.graph import ExistingStep
-from tasker.lifecycle.rerun import RerunScope, rerun_from
+from tasker.engine.expansion.graph import ExistingStep
+from tasker.services.operators.reruns import RerunScope, rerun_from
 from tests.support.random_plans import Scenario, scenarios
 from tests.unit.lifecycle.test_random_expansion import UNLIMITED, Run
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.execution import Failure
-from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
-from tasker.lifecycle.retry import STRATEGIES, Fail, FailReason, Retry, decide_failure, delay_ms, is_eligible
+from tasker.engine.retry import STRATEGIES, Fail, FailReason, Retry, decide_failure, delay_ms, is_eligible
+from tasker.handlers.claims import Failure
+from tasker.template.plan import RetryPolicy
+from tasker.template.retry import RETRY_PROFILES
 
 TRANSIENT = Failure("the service is away", "NetworkError", retryable=True)
 PERMANENT = Failure("no such account", "ValidationError", retryable=False)

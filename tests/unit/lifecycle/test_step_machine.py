@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tasker.lifecycle.machines.step import GROUPS, STEP, StepState, StepTransitionEvent
+from tasker.engine.states.step import GROUPS, STEP, StepState, StepTransitionEvent
 from tests.support.tables import for_each
 
 LEGAL = """

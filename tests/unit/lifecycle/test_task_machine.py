@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from tasker.lifecycle.machines import task as task_machine
-from tasker.lifecycle.machines.task import TASK, TaskState, TaskTransitionEvent
+from tasker.engine.states import task as task_machine
+from tasker.engine.states.task import TASK, TaskState, TaskTransitionEvent
 from tests.support.tables import for_each
 
 LEGAL = """

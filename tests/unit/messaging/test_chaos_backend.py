@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.contracts.messaging import Backend
+from tasker.messaging.backends import load_backend
 from tasker.messaging.chaos import ChaosBackend, Faults
-from tasker.messaging.forwarding import ForwardingBackend
-from tasker.messaging.registry import load_backend
+from tasker.messaging.guarded import ForwardingBackend
+from tasker.messaging.port import Backend
 
 QUEUE, SENT = "q", 200
 PAYLOADS = [str(number).encode() for number in range(SENT)]

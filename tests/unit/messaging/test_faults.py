@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from tasker.errors import UsageError
+from tasker.messaging.backends import load_backend
 from tasker.messaging.chaos import ChaosBackend, Faults
-from tasker.messaging.registry import load_backend
 
 
 def test_shares_lateness_and_seed_are_read() -> None:

@@ -7,14 +7,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tasker.contracts.plan import BreakerPolicy
 from tasker.errors import CircuitBreakerOpen, InvalidQueueName, MessagingError
-from tasker.lifecycle.breaker import BreakerState, CircuitBreaker
-from tasker.messaging.forwarding import ForwardingBackend
-from tasker.messaging.guarded import GuardedBackend
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
+from tasker.messaging.guarded import ForwardingBackend, GuardedBackend
 from tasker.messaging.service import MessagingService
-from tasker.resilience.guard import GuardedCircuit
+from tasker.resilience.breaker import BreakerState, CircuitBreaker, GuardedCircuit
+from tasker.template.plan import BreakerPolicy
 
 POLICY = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from tasker.engine.exchange import CompletingWorker
+from tasker.engine.polling import QueuePoll, QueuePoller
 from tasker.errors import DatabaseUnavailable
-from tasker.orchestration.consuming import QueueActor
-from tasker.services.engine.exchange import CompletingWorker
-from tasker.services.engine.polling import QueuePoll, QueuePoller
+from tasker.orchestration.queue_actors import QueueActor
 
 
 class Announced:
@@ -124,7 +124,7 @@ async def test_while_looks_fail_announcements_do_not_make_them_more_frequent(mon
             await asyncio.Event().wait()
 
     actor = QueueActor(Failing(), lambda: CompletingWorker("me"), poller(), random.Random(1))
-    monkeypatch.setattr("tasker.orchestration.consuming.asyncio.sleep", sleep)
+    monkeypatch.setattr("tasker.orchestration.queue_actors.asyncio.sleep", sleep)
     running = asyncio.create_task(actor.run())
     async with asyncio.timeout(30):
         await enough.wait()

@@ -10,18 +10,18 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.contracts.execution import Claim, Success
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.plan import Plan
 from tasker.db.connection import DataRefused
+from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.changes import StepChange
+from tasker.engine.exchange import CompletingWorker, Result
 from tasker.errors import DatabaseUnavailable
+from tasker.handlers.claims import Claim, Success
+from tasker.json_values import JsonText
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import results as processing
-from tasker.orchestration.finalizing import FinalizationConsumer
+from tasker.orchestration.finalization import FinalizationConsumer
 from tasker.orchestration.results import ResultProcessor
-from tasker.services.engine.calls import Engine, FleetRules
-from tasker.services.engine.changes import StepChange
-from tasker.services.engine.exchange import CompletingWorker, Result
+from tasker.template.plan import Plan
 from tasker_memory.backend import MemoryBackend
 from tests.support.random_plans import DECISION, Spec, build_plan
 from tests.unit.execution.bench import FakeClock
@@ -99,7 +99,9 @@ async def test_the_rule_for_blocked_tasks_reaches_the_database() -> None:
     args: Any = {"worker": CALLER.worker, "items": []}
     await engine_on(database, FleetRules(on_blocked="wait")).call("advance", args)
 
-    assert database.calls == [{**args, "on_blocked": "wait"}]
+    (sent,) = database.calls
+    assert sent["on_blocked"] == "wait"
+    assert {**sent, **args} == sent
 
 
 async def test_finalizations_come_again_when_the_database_is_away() -> None:

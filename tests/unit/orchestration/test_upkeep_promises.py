@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.hook_arguments import SweepRepaired
-from tasker.orchestration.schedule import PendingWork
-from tasker.orchestration.turns import ExclusiveTurns
+from tasker.engine.answers import DueAnswer
+from tasker.engine.changes import StepChange
+from tasker.engine.exchange import CompletingWorker
+from tasker.orchestration.pending_work import ExclusiveTurns, PendingWork
 from tasker.orchestration.upkeep import Upkeep
-from tasker.resilience.registry import Breakers
-from tasker.services.engine.answers import DueAnswer
-from tasker.services.engine.changes import StepChange
-from tasker.services.engine.exchange import CompletingWorker
+from tasker.plugins.hook_arguments import SweepRepaired
+from tasker.resilience.breakers import Breakers
 from tests.unit.execution.bench import FakeClock
 
 LOST = {"s": "00000000-0000-7000-8000-000000000001", "k": 7, "t": "00000000-0000-7000-8000-000000000002"}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.tracing import TraceContext
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.process import PluginHost, plugins_of
-from tasker.plugins.tracing import HOOK, trace_of
+from tasker.logging.trace_context import TraceContext
+from tasker.plugins.contributions import HOOK, trace_of
+from tasker.plugins.found import PluginChoice
+from tasker.plugins.host import PluginHost, plugins_of
 from tasker_otel.identity import attempt_span
 from tasker_otel.table import OtelTable
 

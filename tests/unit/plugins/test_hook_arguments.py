@@ -7,8 +7,8 @@ import pickle
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from tasker import hookspecs
-from tasker.hookspecs import (
+from tasker.plugins import hooks as hookspecs
+from tasker.plugins.hook_arguments import (
     AttemptEnded,
     AttemptStarted,
     BatchDelivered,

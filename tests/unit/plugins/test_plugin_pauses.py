@@ -9,12 +9,11 @@ from itertools import pairwise
 
 import pytest
 
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.clock import BackoffPolicy
 from tasker.errors import BackendUnavailable, DatabaseBreakerOpen, DatabaseUnavailable, PoolExhausted, StatementTimeout
-from tasker.plugins import background
-from tasker.plugins.background import BackgroundJobs
-from tasker.plugins.plugin_thread import PluginQueueLimits, PluginThread
-from tasker.plugins.process import PluginHost
+from tasker.plugins import host as background
+from tasker.plugins.host import BackgroundJobs, PluginHost
+from tasker.plugins.threads import PluginQueueLimits, PluginThread
 from tests.support.waiting import until
 
 HOOK = "tasker_sweep_repaired"

@@ -14,16 +14,15 @@ import pytest
 import pytest_asyncio
 from fastapi import APIRouter, Body, Request, WebSocket
 
-from tasker.api.application import Options, application, described, paths
-from tasker.api.extending import Permission, needs, plugin_router
-from tasker.api.extending.offering import offered_routers
-from tasker.api.gate import ClosedGate
 from tasker.app.configured import UNCONFIGURED
 from tasker.app.http_serving import options_of
-from tasker.plugins.process import PluginHost
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import ApiKey, AuthSettings
-from tasker.services.server.metrics import AccessCounts
+from tasker.plugins.host import PluginHost
+from tasker.server.application import Options, application, described, paths
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate
+from tasker.server.plugin_routes import Permission, needs, offered_routers, plugin_router
+from tasker.services.fleet.metrics import AccessCounts
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tests.docs.snippets import snippets
 from tests.support.strangers import install_plugin
 from tools.openapi import FILE
@@ -158,7 +157,7 @@ def listening() -> APIRouter:
 def test_a_server_is_configured_with_the_routers_of_its_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = "from tasker.hookspecs import hookimpl\nfrom tasker.api.extending import plugin_router\n"
+    source = "from tasker.plugins.hooks import hookimpl\nfrom tasker.server.plugin_routes import plugin_router\n"
     source += "@hookimpl\ndef tasker_routers(): return plugin_router()\n"
     install_plugin(tmp_path, monkeypatch, "till", source)
     assert [each.prefix for each in options_of(UNCONFIGURED).routers] == ["/plugins/till"]
@@ -168,9 +167,9 @@ def test_a_server_is_configured_with_the_routers_of_its_plugins(
     ("router", "reason"),
     [
         (7, "expected a fastapi.APIRouter"),
-        (plain(), "/open is no route of tasker.api.extending.plugin_router"),
-        (including(), "/inner/open is no route of tasker.api.extending.plugin_router"),
-        (listening(), "/listen is no route of tasker.api.extending.plugin_router"),
+        (plain(), "/open is no route of a `plugin_router`"),
+        (including(), "/inner/open is no route of a `plugin_router`"),
+        (listening(), "/listen is no route of a `plugin_router`"),
         (with_route(), "/x names no permission"),
         (with_route("/v1/mine", **READS), "/v1 is taken by the server"),
         (with_route("/plugins/other", **READS), "/plugins is taken by the server"),

@@ -15,10 +15,10 @@ from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, LogRecordE
 from opentelemetry.sdk.resources import Resource
 from pydantic import ValidationError
 
-from tasker.contracts.running import covering
-from tasker.log_format import JsonFormatter
-from tasker.log_lines import TRACE, log_line
 from tasker.logging import log_info
+from tasker.logging.current_step import covering
+from tasker.logging.format import JsonFormatter
+from tasker.logging.lines import TRACE, log_line
 from tasker_otel import OpenTelemetry
 from tasker_otel.logs import LogHandler, LogSender, log_record_of
 from tasker_otel.table import OtelTable

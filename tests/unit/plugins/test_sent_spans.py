@@ -15,10 +15,9 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from tasker.hookspecs import TaskFinished
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import installed
-from tasker.plugins.process import plugins_of, ready
+from tasker.plugins.found import PluginChoice, installed
+from tasker.plugins.hook_arguments import TaskFinished
+from tasker.plugins.host import plugins_of, ready
 from tasker_otel import OpenTelemetry
 from tasker_otel.sending import Sender, sender_of
 from tasker_otel.spans import Spans

@@ -11,7 +11,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.trace import SpanKind
 
-from tasker.hookspecs import RequestAnswered, StateTransition, TasksSubmitted, TaskSubmitted
+from tasker.plugins.hook_arguments import RequestAnswered, StateTransition, TasksSubmitted, TaskSubmitted
 from tasker_otel import AROUND, OpenTelemetry
 from tasker_otel.encoding import Request
 from tasker_otel.exporter import empty_span

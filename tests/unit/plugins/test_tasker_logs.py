@@ -8,22 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tasker.hookspecs import (
-    ASKED,
+from tasker.plugins.found import PluginChoice, installed
+from tasker.plugins.hook_arguments import (
     AttemptEnded,
     AttemptStarted,
     BreakerChanged,
     ClaimsThrottled,
-    Hooks,
     ProcessInfo,
     SweepRepaired,
     TaskFinished,
     TasksSubmitted,
     TaskSubmitted,
 )
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import installed
-from tasker.plugins.process import plugins_of, ready
+from tasker.plugins.hooks import ASKED, Hooks
+from tasker.plugins.host import plugins_of, ready
 from tasker_logs import Logs
 from tasker_logs.journal import Journal
 from tasker_logs.lines import line

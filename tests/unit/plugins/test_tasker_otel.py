@@ -17,8 +17,8 @@ from opentelemetry.trace import format_span_id, format_trace_id
 from pydantic import ValidationError
 
 from tasker.app.configured import from_environment
-from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskClosed, TaskFinished
-from tasker.settings.redaction import redacted
+from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted, TaskClosed, TaskFinished
+from tasker.redaction import redacted
 from tasker_otel.encoding import Request
 from tasker_otel.exporter import empty_span
 from tasker_otel.identity import attempt_span, is_sampled, task_identity, task_span

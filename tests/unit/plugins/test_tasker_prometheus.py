@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tasker.hookspecs import QueuePolled, StoredAttempt, TasksSubmitted, WriteCommitted
-from tasker.services.server.exposition import families
+from tasker.plugins.hook_arguments import QueuePolled, StoredAttempt, TasksSubmitted, WriteCommitted
+from tasker.services.fleet.metric_catalogue import families
 from tasker_prometheus import Prometheus
 from tasker_prometheus.other_names import SAME
 from tasker_prometheus.table import BY_NAME, ROWS

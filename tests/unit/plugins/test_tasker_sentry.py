@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from tasker.hookspecs import AttemptEnded, AttemptStarted, TaskFinished
-from tasker.plugins.choice import PluginChoice
-from tasker.plugins.found import installed
-from tasker.plugins.process import plugins_of, ready
+from tasker.plugins.found import PluginChoice, installed
+from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted, TaskFinished
+from tasker.plugins.host import plugins_of, ready
 from tasker_sentry.reporter import Reporter
 from tasker_sentry.table import SentryTable
 

@@ -12,14 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from tasker.cli.main import cli
-from tasker.contracts.plan import Plan
 from tasker.errors import TemplateError
-from tasker.hookspecs import RuleFinding
-from tasker.plugins.offers import rules_of
-from tasker.plugins.plugin_thread import PluginQueueLimits
-from tasker.plugins.process import PluginHost
-from tasker.services.server.template_texts import TemplateTexts
+from tasker.plugins.contributions import rules_of
+from tasker.plugins.host import PluginHost
+from tasker.plugins.threads import PluginQueueLimits
+from tasker.services.workflows.texts import TemplateTexts
 from tasker.template.compile import CompileResult, compile_text
+from tasker.template.plan import Plan
+from tasker.template.plugin_rules import RuleFinding
 from tests.docs.snippets import snippets
 from tests.support.strangers import install_plugin
 
@@ -32,7 +32,7 @@ steps:
     retry: {max_attempts: 7}
 """
 SOURCE = """
-from tasker.hookspecs import RuleFinding, hookimpl
+from tasker.plugins.hooks import RuleFinding, hookimpl
 
 @hookimpl
 def tasker_template_rules(plan):

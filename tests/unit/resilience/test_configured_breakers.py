@@ -8,12 +8,12 @@ import pytest
 
 from tasker.app.configured import configured
 from tasker.app.configured.resilience import storm_settings
-from tasker.contracts.plan import BreakerPolicy
-from tasker.orchestration.sweeping.storms import FailureBurstSettings
-from tasker.resilience.registry import BreakerPolicies
+from tasker.orchestration.failure_storms import FailureBurstSettings
+from tasker.resilience.breakers import BreakerPolicies
 from tasker.settings.check import check
-from tasker.settings.layering import nested
 from tasker.settings.model import Settings
+from tasker.settings.nested import nested
+from tasker.template.plan import BreakerPolicy
 
 COMMON = "common.circuit_breakers"
 

@@ -7,10 +7,9 @@ import logging
 
 import pytest
 
-from tasker.contracts.plan import BreakerPolicy
-from tasker.lifecycle.breaker import BreakerState, CircuitBreaker, Permit
-from tasker.resilience.guard import GuardedCircuit, SlowCalls
-from tasker.resilience.registry import BreakerPolicies, Breakers
+from tasker.resilience.breaker import BreakerState, CircuitBreaker, GuardedCircuit, Permit, SlowCalls
+from tasker.resilience.breakers import BreakerPolicies, Breakers
+from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import FakeClock
 
 POLICY = BreakerPolicy(failure_threshold=2, timeout_seconds=30, success_threshold=1)

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import BreakerPolicy
+from tasker.engine.answers import DueAnswer
 from tasker.errors import DatabaseError, DatabaseUnavailable
-from tasker.orchestration.schedule import PendingWork
-from tasker.orchestration.turns import ExclusiveTurns
+from tasker.orchestration.pending_work import ExclusiveTurns, PendingWork
 from tasker.orchestration.upkeep import FIRST_SECONDS, LATE_SECONDS, OTHERS_SECONDS, Upkeep
-from tasker.resilience.registry import BreakerPolicies, Breakers
-from tasker.services.engine.answers import DueAnswer
+from tasker.resilience.breakers import BreakerPolicies, Breakers
+from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Verdict
-from tasker.services.engine.answers import ClaimAnswer, DueAnswer, SubmitAnswer
-from tasker.services.engine.claims import ClaimRow
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
+from tasker.engine.answers import ClaimAnswer, DueAnswer, SubmitAnswer
+from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker
+from tasker.handlers.claims import Verdict
 
 ROW = {"step": "s", "task": "t", "name": "pay", "template": 7, "ordinal": 2, "token": 3, "attempt": 1}
 

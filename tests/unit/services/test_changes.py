@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.contracts.execution import Verdict
-from tasker.services.engine.changes import StepChange, completed, soonest_retry
+from tasker.engine.changes import StepChange, completed, soonest_retry
+from tasker.handlers.claims import Verdict
 
 
 def change(step: str, kind: str, token: int = 1) -> StepChange:

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.json_text import JsonText
-from tasker.lifecycle.storable import encode
-from tasker.services.engine.encoding import to_json
+from tasker.json_values import JsonText, encode, to_json
 
 
 def test_what_is_encoded_already_is_embedded_as_it_is() -> None:

@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.services.domain_events.window import InFlightWindow
+from tasker.services.event_subscriptions import InFlightWindow
 
 
 @given(st.sets(st.integers(1, 100), min_size=1).flatmap(lambda each: st.permutations(sorted(each))), st.data())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.services.server.exposition import Catalogue, Described, Sample, exposition
+from tasker.services.fleet.metric_catalogue import Catalogue, Described, Sample, exposition
 
 CATALOGUE: Catalogue = {"a_total": Described("counter", "Counts."), "b": Described("gauge", "Is.")}
 

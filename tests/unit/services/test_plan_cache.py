@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from tasker.services.plan_cache import CacheStats, PlanCache
+from tasker.engine.plans import CacheStats, PlanCache
 from tests.support.random_plans import Spec, build_plan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasker.errors import UsageError
-from tasker.services.authoring.targets import registered_name
+from tasker.services.workflows.targets import registered_name
 
 
 @pytest.mark.parametrize("target", ["./nowhere", "../nowhere", "~/flow", "/flow", "shop/", "shop", "a/b/c", "a/b.yaml"])

@@ -6,7 +6,7 @@ from time import perf_counter, time
 
 import pytest
 
-from tasker.services.engine.written import written
+from tasker.engine.write_listeners import written
 
 
 @pytest.mark.parametrize("age_ms", [0, 90_000, 86_400_000])

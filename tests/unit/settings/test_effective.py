@@ -13,11 +13,11 @@ import tasker_nats.settings
 import tasker_rabbitmq.settings
 import tasker_redis.settings
 from tasker.app.configured import UNCONFIGURED, Configured, from_environment
-from tasker.cli.config.options import chosen
-from tasker.cli.config.view import explained
-from tasker.contracts.plan import RetryPolicy
-from tasker.settings.redaction import REDACTED
-from tasker.step_output import LEVELS
+from tasker.cli.commands.config_check import chosen
+from tasker.cli.commands.config_text import explained
+from tasker.logging.step_log import LEVELS
+from tasker.redaction import REDACTED
+from tasker.template.plan import RetryPolicy
 
 Leaf = tuple[str, Callable[[Any], Any]]
 BREAKERS, EVENTS = "common.circuit_breakers.component_configs", "event_systems"

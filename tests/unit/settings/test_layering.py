@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.settings.aliases import ALIASES, canonical
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import check
-from tasker.settings.layering import deep_merge, find, leaves, nested, without
-from tasker.settings.lines import line_of
-from tasker.settings.substitution import Substitution
+from tasker.settings.nested import deep_merge, find, leaves, nested, without
+from tasker.settings.sources import ALIASES, Substitution, canonical, line_of
 from tasker.settings.toml_text import toml_text
 
 KEYS = st.text('abc_- é"\\n[=', min_size=1, max_size=4)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasker.app.configured import Configured, configured
-from tasker.services.authentication.settings import AuthSettings
-from tasker.settings.catalogue import Parameter
+from tasker.settings.authentication import AuthSettings
+from tasker.settings.catalogue import Parameter, is_live
 from tasker.settings.check import check
-from tasker.settings.layering import nested
-from tasker.settings.live import is_live
+from tasker.settings.nested import nested
 from tests.support.parameters import READ, changed, companions
 from tests.support.tables import for_each
 

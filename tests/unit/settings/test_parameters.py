@@ -7,8 +7,8 @@ from typing import Any
 
 from tasker.settings import check as checking
 from tasker.settings.catalogue import Parameter, by_path, parameters, tables
-from tasker.settings.layering import covering, deep_merge, find, nested
-from tasker.settings.refused import REFUSED
+from tasker.settings.nested import covering, deep_merge, find, nested
+from tasker.settings.refused_keys import REFUSED
 from tasker.settings.single_process import SINGLE_PROCESS
 from tests.support.tables import for_each
 from tests.unit.settings.published import OTHER_DEFAULT, OWN, published, refused

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasker.redaction import PATTERNS, REDACTED, redacted, without_password
 from tasker.settings import check as checking
-from tasker.settings.layering import nested
-from tasker.settings.problems import SettingProblem, render
-from tasker.settings.redaction import PATTERNS, REDACTED, redacted, without_password
-from tasker.settings.substitution import Substitution
+from tasker.settings.check import SettingProblem, render
+from tasker.settings.nested import nested
+from tasker.settings.sources import Substitution
 
 check = partial(checking.check, reserved={})  # what is reserved has its form already
 

@@ -15,30 +15,30 @@ import pytest
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
 from tasker.app.configured.templates import template_environment
-from tasker.contracts.plan import RetryPolicy
-from tasker.contracts.rules.limits import MAX_COUNT
 from tasker.db.limits import DatabaseSettings, PoolSettings
+from tasker.engine.calls import FleetRules
+from tasker.engine.expansion.choices import ExpansionLimits
 from tasker.execution.settings import WorkerSettings
-from tasker.lifecycle.choices import ExpansionLimits
-from tasker.lifecycle.deployment import EventSettings
-from tasker.lifecycle.pressure import BufferLimits, DepthLimits
+from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.orchestration.dead_letters.staleness import StalenessLimits, StalenessSettings
-from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweeping.storms import FailureBurstSettings
-from tasker.orchestration.sweeping.sweep import SweepSettings
-from tasker.process.http import HttpPool, HttpSettings, PortSettings
-from tasker.resilience.registry import BreakerPolicies
-from tasker.services.authentication.settings import ApiKey, AuthSettings
-from tasker.services.engine.calls import FleetRules
+from tasker.orchestration.dead_letters import StalenessLimits, StalenessSettings
+from tasker.orchestration.failure_storms import FailureBurstSettings
+from tasker.orchestration.pruning import RetentionSettings
+from tasker.orchestration.sweep import SweepSettings
+from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
+from tasker.resilience.breakers import BreakerPolicies
+from tasker.resilience.pressure import BufferLimits, DepthLimits
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tasker.settings.catalogue import Parameter, by_path, parameters
 from tasker.settings.check import check
-from tasker.settings.installed import plugin_tables, settings_model
-from tasker.settings.layering import deep_merge, nested
+from tasker.settings.installed_tables import plugin_tables, settings_model
 from tasker.settings.model import Settings
+from tasker.settings.nested import deep_merge, nested
 from tasker.settings.reference import reference
-from tasker.settings.reserved import RESERVED
+from tasker.settings.refused_keys import RESERVED
 from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.template.names import MAX_COUNT
+from tasker.template.plan import RetryPolicy
 from tests.support.parameters import READ, changed, companions
 from tests.support.tables import for_each
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tasker.app.configured.engine import retention_settings
-from tasker.contracts.retention import RetentionRule
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
+from tasker.settings.retention import RetentionRule
 
 
 def configured_rules(**values: Any) -> list[RetentionRule]:

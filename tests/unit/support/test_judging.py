@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
-from tasker.services.authoring.templates import load_plans
+from tasker.services.workflows.files import load_plans
+from tasker.template.plan import Plan
 from tests.acceptance.examples.workflow_case import WORKFLOWS, Case
 from tests.acceptance.examples.workflow_cases import CASES
 from tests.support.fleets.judging import Found, complaints

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from tasker.contracts.plan import Plan
 from tasker.template.compile import CompileResult, compile_text
 from tasker.template.diagnostics import Diagnostic
+from tasker.template.plan import Plan
 
 DATA = Path(__file__).parents[2] / "data" / "templates"
 HEAD = "name: flow\nnamespace_name: tests\nversion: 1.0.0\n"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
-from tasker.template.codes import ERRORS, WARNINGS
 from tasker.template.compile import compile_text
+from tasker.template.diagnostics import ERRORS, WARNINGS
 from tasker.template.mapping import Mapping
 from tasker.template.model import TEMPLATE
-from tasker.template.output.render import render_text
-from tasker.template.shapes import Choice, ListOf, MapOf, ValueKind
+from tasker.template.report import render_text
+from tasker.template.retry import RETRY_PROFILES
+from tasker.template.value_kinds import Choice, ListOf, MapOf, ValueKind
 from tests.unit.template.support import steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "templates.md").read_text()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tasker.contracts.plan import Plan
 from tasker.template.compile import compile_text
-from tasker.template.draw import draw_dot, draw_mermaid, draw_text
+from tasker.template.drawing import draw_dot, draw_mermaid, draw_text
+from tasker.template.plan import Plan
 from tests.unit.template.support import DATA, plan_of, steps
 
 

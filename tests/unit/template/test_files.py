@@ -9,11 +9,11 @@ import pytest
 
 from tasker.domain_events import PublisherRegistry
 from tasker.errors import TemplateError, UsageError
-from tasker.services.authoring.templates import check_handlers, find_templates, load_path, load_plans
+from tasker.services.workflows.files import check_handlers, find_templates, load_path, load_plans
 from tests.unit.template.support import codes, place, step
 
 HANDLERS = """
-from tasker.step_handler.functional import step_handler
+from tasker.handlers.decorators import step_handler
 
 @step_handler("known")
 def known():

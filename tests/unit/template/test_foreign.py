@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasker.template.compile import compile_text
-from tasker.template.foreign import OF_RETRIES, OF_STEPS, OF_TEMPLATES, Ways, instead
+from tasker.template.foreign_keys import OF_RETRIES, OF_STEPS, OF_TEMPLATES, Ways, instead
 from tasker.template.model import RETRY, STEP, TEMPLATE
 from tests.unit.template.support import step, top
 

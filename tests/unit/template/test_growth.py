@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 SMALL = 150
 FACTOR = 4

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from tasker.template import CompileResult, compile_text, render_text, to_json, to_sarif
-from tasker.template.codes import CODES
+from tasker.template.diagnostics import CODES
 from tasker.template.model import TEMPLATE
-from tasker.template.output.json_schema import template_schema
+from tasker.template.report import template_schema
 from tests.unit.template.support import DATA, step, top
 
 BAD_FILES = sorted((DATA / "bad").glob("*.yaml"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.template.schema.patterns import PatternRefused, compiled, search
+from tasker.template.schema_limits import PatternRefused, compiled, search
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.contracts.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepBreaker
-from tasker.contracts.rules.retry_profiles import RETRY_PROFILES
-from tasker.contracts.step_types import StepType
 from tasker.template.compile import compile_text
+from tasker.template.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepBreaker
+from tasker.template.retry import RETRY_PROFILES
+from tasker.template.step_types import StepType
 from tests.unit.template.support import DATA, HEAD, codes, compiled, plan_of, step, steps, top
 
 GOOD_FILES = sorted((DATA / "good").glob("*.yaml"))

@@ -9,12 +9,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasker.contracts.plan import Plan
-from tasker.contracts.step_types import StepType
 from tasker.template.compile import compile_text
-from tasker.template.draw import FORMATS
-from tasker.template.draw.tree import tree_rows
-from tasker.template.output.normalized import normalized_yaml
+from tasker.template.drawing import FORMATS, tree_rows
+from tasker.template.normalized import normalized_yaml
+from tasker.template.plan import Plan
+from tasker.template.step_types import StepType
 from tests.unit.template.support import DATA, HEAD
 
 TEXTS = [file.read_text() for file in sorted((DATA / "good").glob("*.yaml"))]

@@ -16,7 +16,7 @@ import yaml
 from tasker.template.compile import compile_text
 from tasker.template.mapping import Key, Mapping
 from tasker.template.model import TEMPLATE
-from tasker.template.shapes import ListOf, MapOf
+from tasker.template.value_kinds import ListOf, MapOf
 from tests.unit.template.support import DATA
 
 SOURCES = Path(__file__).parents[3] / "tasker"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.template.codes import CODES, WARNINGS
 from tasker.template.compile import compile_text
+from tasker.template.diagnostics import CODES, WARNINGS
 from tests.unit.template import cases
 from tests.unit.template.cases import Case
 from tests.unit.template.cases_of_effects import EFFECTS

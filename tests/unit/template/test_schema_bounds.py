@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tasker.template.schema.check import check_result
-from tasker.template.schema.dialect import value_formats
+from tasker.template.schema_check import check_result
+from tasker.template.schema_limits import value_formats
 
 EXPLODES = "^(a+)+$"
 LONG = "a" * 5000 + "!"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tasker.template.schema.check import SchemaMismatch, check_input, check_result, prepared
+from tasker.template.schema_check import SchemaMismatch, check_input, check_result, prepared
 from tests.unit.template.support import plan_of, step, top
 
 ORDER = {
@@ -93,7 +93,7 @@ def test_a_long_value_is_shortened() -> None:
     assert len(problem.message) < 120
 
 
-@pytest.mark.parametrize("module", ["tasker.template.schema.check", "tasker.template"])
+@pytest.mark.parametrize("module", ["tasker.template.schema_check", "tasker.template"])
 def test_importing_it_loads_no_heavy_library(module: str) -> None:
     heavy = ("jsonschema", "pydantic_core", "yaml", "click")
     code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasker.services.authoring.template_search import expanded, search
+from tasker.services.workflows.template_search import expanded, search
 
 
 def test_every_alternative_is_tried() -> None:

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import tasker
-from tasker.contracts.step_types import PATTERNS, Creates, Origin, StepType
 from tasker.template.model import STEP_TYPES
+from tasker.template.step_types import PATTERNS, Creates, Origin, StepType
 
 PRODUCT = Path(tasker.__file__).parent
 NAMED = re.compile(r"\bStepType\.[A-Z]|\.type\s*(?:==|!=|is|is not|in|not in)\s*\(?[\"']")

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.backoff import BackoffPolicy
+from tasker.clock import BackoffPolicy
+from tasker.engine.calls import FleetRules
 from tasker.errors import DatabaseError
-from tasker.process.connections.engines import Engines
-from tasker.process.presence import heartbeat
-from tasker.services.engine.calls import FleetRules
-from tasker.services.submitting.submission import SubmissionResult
-from tasker.services.waiting import waiters
-from tasker.services.waiting.waiters import REGISTER, WaiterRegistration, Waiters
+from tasker.process import heartbeat
+from tasker.process.connections import Engines
+from tasker.services.submission.submit import SubmissionResult
+from tasker.services.tasks import waiting as waiters
+from tasker.services.tasks.waiting import REGISTER, WaiterRegistration, Waiters
 from tests.support.servers.silent import silent_server
 
 PATIENCE = 30

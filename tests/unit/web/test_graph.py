@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.services.reports import StepReport, TaskReport
+from tasker.server.web.presenters.graph import Box, Drawing, of_task, of_template
+from tasker.server.web.presenters.graph_layout import GAP_X, laid_out
 from tasker.template import compile_text
-from tasker.web.views.graph import Box, Drawing, of_task, of_template
-from tasker.web.views.layers import GAP_X, laid_out
+from tasker.views.tasks import StepReport, TaskReport
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHOICE = """

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.web.views.input_form import Field, fields_of, typed_in
+from tasker.server.web.presenters.input_form import Field, fields_of, typed_in
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

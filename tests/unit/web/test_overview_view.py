@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tasker.services.fleet.activity import Activity, NamespaceActivity, Unserved
-from tasker.services.fleet.overview import OpenBreaker, Overview, Process, Queue
-from tasker.web.views.charts import charts_of
-from tasker.web.views.overview import figures, namespaces, needs
+from tasker.server.web.presenters.overview import charts_of, figures, namespaces, needs
+from tasker.services.fleet.overview import Activity, NamespaceActivity, OpenBreaker, Overview, Process, Queue, Unserved
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUEUE = Queue("shop", enqueued=0, held=0, paused=0, taken=0, processes=1)

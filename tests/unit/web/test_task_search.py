@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from tasker.cli.task.command import list_
-from tasker.web.views.task_search import Search
+from tasker.cli.commands.task import list_
+from tasker.server.web.presenters.tasks import Search
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYTHING = {

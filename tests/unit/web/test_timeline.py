@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.services.listings import TransitionDetail
-from tasker.web.views.timeline import WIDE, timeline
+from tasker.server.web.presenters.timeline import WIDE, timeline
+from tasker.views.task_lists import TransitionDetail
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WAYS = ("pending", "enqueued", "in_progress", "waiting_for_retry")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.web.assets import FOLDER
+from tasker.server.web.site import FOLDER
 from tools import vendor
 
 OWN = sorted(

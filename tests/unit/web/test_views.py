@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tasker.lifecycle.machines.step import StepState
-from tasker.lifecycle.machines.task import TaskState
-from tasker.web.rendering import json_data
-from tasker.web.views.sparkline import HEIGHT, MARGIN, WIDTH, points
-from tasker.web.views.states import GROUPS, label, shape
-from tasker.web.views.times import ago, utc
+from tasker.engine.states.step import StepState
+from tasker.engine.states.task import TaskState
+from tasker.server.web.presenters.overview import HEIGHT, MARGIN, WIDTH, points
+from tasker.server.web.presenters.task import GROUPS, label, shape
+from tasker.server.web.presenters.text import ago, utc
+from tasker.server.web.rendering import json_data
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -58,8 +58,8 @@ class CheckpointYieldWorkerHandler(StepHandler, Batchable):
             done += 1
             if cursor + 1 - first >= size and cursor + 1 < end:
                 return self.checkpoint_yield(cursor + 1, done, totals)
-        found = {**totals, "final_cursor": end, "checkpoints_used": done // size}
-        return self.batch_worker_success(items_processed=done, items_succeeded=done, batch_metadata=found)
+        metadata = {**totals, "final_cursor": end, "checkpoints_used": done // size}
+        return self.batch_worker_success(items_processed=done, items_succeeded=done, batch_metadata=metadata)
 
     def _injected(self, done: int, cursor: int, permanent: bool) -> StepHandlerResult:
         kind = ErrorType.PERMANENT_ERROR if permanent else ErrorType.RETRYABLE_ERROR
@@ -91,11 +91,11 @@ def _fails_here(context: StepContext, done: int) -> bool:
 
 
 def _totals(results: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    found = [result.get("batch_metadata", {}) for result in results.values()]
+    metadata = [result.get("batch_metadata", {}) for result in results.values()]
     return {
         "total_processed": sum(result.get("items_processed", 0) for result in results.values()),
-        "running_total": sum(data.get("running_total", 0) for data in found),
-        "item_count": sum(len(data.get("item_ids", [])) for data in found),
-        "checkpoints_used": sum(data.get("checkpoints_used", 0) for data in found),
+        "running_total": sum(data.get("running_total", 0) for data in metadata),
+        "item_count": sum(len(data.get("item_ids", [])) for data in metadata),
+        "checkpoints_used": sum(data.get("checkpoints_used", 0) for data in metadata),
         "test_passed": True,
     }

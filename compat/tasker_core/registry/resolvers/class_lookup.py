@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from tasker.errors import HandlerLoadError
-from tasker.registry import ClassLookupResolver as EngineLookup
-from tasker.registry import HandlerDefinition
+from tasker.handlers.registry.resolver import HandlerDefinition
+from tasker.handlers.registry.resolvers import ClassLookupResolver as EngineLookup
 from tasker_core.registry.resolvers.instances import instance
 
 
@@ -23,7 +23,7 @@ class ClassLookupResolver(EngineLookup):
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
         """Return a handler of the class at the path, or None if there is none or its module fails."""
         try:
-            found = super().resolve(definition, config)
+            resolved = super().resolve(definition, config)
         except HandlerLoadError:
             return None
-        return instance(found, definition) if isinstance(found, type) else None
+        return instance(resolved, definition) if isinstance(resolved, type) else None

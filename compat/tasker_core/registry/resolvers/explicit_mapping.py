@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.registry import ExplicitMappingResolver as EngineMapping
-from tasker.registry import HandlerDefinition
+from tasker.handlers.registry.resolver import HandlerDefinition
+from tasker.handlers.registry.resolvers import ExplicitMappingResolver as EngineMapping
 from tasker_core.registry.resolvers.instances import instance
 
 
@@ -14,7 +14,7 @@ class ExplicitMappingResolver(EngineMapping):
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
         """Return the registered handler, or one created from the registered class or function."""
-        found = super().resolve(definition, config)
-        if isinstance(found, type):
-            return instance(found, definition)
-        return found(config or {}) if callable(found) and not hasattr(found, "call") else found
+        entry = super().resolve(definition, config)
+        if isinstance(entry, type):
+            return instance(entry, definition)
+        return entry(config or {}) if callable(entry) and not hasattr(entry, "call") else entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from tasker.registry import HandlerDefinition
+from tasker.handlers.registry.resolver import HandlerDefinition
 from tasker_core.step_handler.entries import wants_config
 
 log = logging.getLogger("tasker.registry")

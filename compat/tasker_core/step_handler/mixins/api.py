@@ -6,8 +6,8 @@ import contextlib
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from tasker.step_handler.mixins import ApiResponse as EngineResponse
-from tasker.step_handler.mixins.api_client import ApiClient
+from tasker.handlers.http.client import ApiClient
+from tasker.handlers.http.response import ApiResponse as EngineResponse
 from tasker_core.answering import Answering
 from tasker_core.types import StepHandlerResult
 
@@ -77,8 +77,8 @@ class ApiResponse(EngineResponse):
     def problem(self) -> str:
         """Return the error message in the body, else the status's phrase."""
         body = self.body if isinstance(self.body, dict) else {}
-        for found in (body[key] for key in PROBLEM_KEYS if key in body):
-            text = found.get("message") if isinstance(found, dict) else found
+        for detail in (body[key] for key in PROBLEM_KEYS if key in body):
+            text = detail.get("message") if isinstance(detail, dict) else detail
             if isinstance(text, str):
                 return text
         known = self.status_code in ERROR_TYPES
@@ -104,8 +104,8 @@ class APIMixin(ApiClient[ApiResponse], Answering):
     ) -> StepHandlerResult:
         """Return a success with `result`, or with the response's body (under `data` if it is not a mapping)."""
         body = response.body if isinstance(response.body, dict) else {"data": response.body}
-        kept = {"status_code": response.status_code, "headers": response.headers} if include_response else {}
-        return self.success(body if result is None else result, metadata=kept)
+        metadata = {"status_code": response.status_code, "headers": response.headers} if include_response else {}
+        return self.success(body if result is None else result, metadata=metadata)
 
     def api_failure(self, response: EngineResponse, message: str | None = None) -> StepHandlerResult:
         """Return a failure with the response's error type, retryable if the status is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.contracts.expansion.outcome_forms import DECISION_KEY
+from tasker.handlers.outcome_forms import DECISION_KEY
 from tasker_core.answering import Answering
 from tasker_core.types import DecisionPointOutcome, StepHandlerResult
 

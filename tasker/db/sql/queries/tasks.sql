@@ -1,7 +1,7 @@
 -- Reading tasks. Each query has a name and takes its parameters as %(name)s.
 
 -- name: report
--- One task as a JSON document, its steps in topological order as arrays (`tasker.services.reports.STORED`): of a thousand the
+-- One task as a JSON document, its steps in topological order as arrays (`tasker.views.tasks.STORED`): of a thousand the
 -- names of their fields would be half of the text. No row when there is no such task. What belongs to a step comes by an index on the
 -- step, and only where there is some: a step that is complete with its one claim has neither failed nor been reused. The
 -- parents of static steps are ordinals, those of others come once as `edges`: whoever reads puts them together. `{of_page}` and

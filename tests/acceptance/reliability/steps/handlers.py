@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from tasker.errors import PermanentError, RetryableError
-from tasker.step_handler.checkpoint import checkpoint_yield
-from tasker.step_handler.functional import inputs, step_handler
+from tasker.handlers.decorators import inputs, step_handler
+from tasker.handlers.step_handler import checkpoint_yield
 
 FATAL = 750
 _together: set[str] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.step_handler.functional import step_handler
+from tasker.handlers.decorators import step_handler
 
 
 @step_handler("bench.nothing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tasker.step_handler.functional import inputs, step_handler
+from tasker.handlers.decorators import inputs, step_handler
 
 
 @step_handler("bench.nap")

@@ -14,10 +14,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from tasker.api.connection_limits import ConnectionLimits
-from tasker.api.envelope import Envelope, RequestLimits
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
+from tasker.server.connection_limits import ConnectionLimits
+from tasker.server.envelope import Envelope, RequestLimits
+from tasker.server.sockets import HttpServer, listen
 from tests.support.waiting import LIMIT_SECONDS
 
 HOST = b"Host: localhost\r\n"

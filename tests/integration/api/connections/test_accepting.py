@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tasker.api import accepting
-from tasker.api.connection_limits import ConnectionLimits, default_connections
+from tasker.server import accepting
+from tasker.server.connection_limits import ConnectionLimits, default_connections
 from tests.integration.api.connections.conftest import GET, Serve, unconnected
 
 

@@ -8,9 +8,8 @@ import httpx
 import pytest
 
 import tasker
-from tasker.api.application import application
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
+from tasker.server.application import application
+from tasker.server.sockets import HttpServer, listen
 from tasker.template import compile_text
 from tests.integration.api.connections.conftest import GET, HOST, Serve
 from tests.integration.api.program import WAITING

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasker.api.streams import Streams
+from tasker.server.streams import Streams
 
 
 @pytest.mark.parametrize("fails", ["before the end", "when it is cancelled", "when it is closed"])

@@ -14,17 +14,16 @@ import pytest_asyncio
 from click.testing import CliRunner
 
 import tasker
-from tasker.api.application import Options, application
-from tasker.api.gate import ClosedGate
-from tasker.api.http_server import HttpServer
-from tasker.api.sockets import listen
 from tasker.cli.main import cli
 from tasker.client import HttpClient
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import ApiKey, AuthSettings
-from tasker.services.domain_events.subscription import SubscriptionLost
-from tasker.services.domain_events.values import EventFilter
+from tasker.server.application import Options, application
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.gate import ClosedGate
+from tasker.server.sockets import HttpServer, listen
+from tasker.services.event_subscriptions import SubscriptionLost
+from tasker.settings.authentication import ApiKey, AuthSettings
 from tasker.template import compile_text
+from tasker.views.events import EventFilter
 
 TEMPLATE = """
 name: till

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import tasker
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import checkpoint_yield, step_handler
 from tasker.template import compile_text
 from tests.integration.api.program import registered

@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.api.application import Options, application
 from tasker.app.configured import UNCONFIGURED
-from tasker.handler import HandlerRegistry
-from tasker.plugins.choice import PluginChoice
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.plugins.found import PluginChoice
+from tasker.server.application import Options, application
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tasker_otel.table import OtelTable

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 import tasker
 from tasker.errors import UsageError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import ApiHandler
 from tasker.template import compile_text
 from tasker.types import StepContext, StepHandlerResult

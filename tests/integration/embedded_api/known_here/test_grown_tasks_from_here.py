@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, example, given, settings
 
 import tasker
 from tasker.app.configured import configured
-from tasker.handler import HandlerRegistry
-from tasker.services.engine.calls import Engine
-from tasker.services.reports import TaskReport
+from tasker.engine.calls import Engine
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.settings.check import check
-from tasker.settings.layering import nested
+from tasker.settings.nested import nested
 from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.views.tasks import TaskReport
 from tests.support.random_plans import (
     BATCHABLE,
     BESIDE_EACH_OTHER,

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.errors import PermanentError, RetryableError
-from tasker.handler import HandlerRegistry
-from tasker.lifecycle.storable import as_stored, encode
-from tasker.services.reports import TaskReport
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.handlers.step_handler import checkpoint_yield
+from tasker.json_values import as_stored, encode
 from tasker.step_handler import step_handler
-from tasker.step_handler.checkpoint import checkpoint_yield
 from tasker.template import compile_text
+from tasker.template.plan import Plan
+from tasker.views.tasks import TaskReport
 from tests.integration.embedded_api.program import value
 
 DIAMOND: Mapping[str, Any] = {"a": [], "c": ["a"], "b": ["a"], "d": ["c", "b"]}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.app.embedded.app import App
-from tasker.contracts.plan import Plan
+from tasker.app.app import App
+from tasker.engine.process_registry import ProcessRegistry
 from tasker.errors import UsageError
-from tasker.handler import HandlerRegistry
-from tasker.services.engine.process_registry import ProcessRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.life.left import WORKERS, leases, nothing_is_open
 from tests.integration.embedded_api.program import value
 

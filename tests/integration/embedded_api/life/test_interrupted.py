@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
-from tasker.handler import HandlerRegistry
-from tasker.services.engine.process_registry import ProcessRegistry
+from tasker.engine.process_registry import ProcessRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.life.left import WORKERS, leases, no_session_is_open
 from tests.integration.embedded_api.program import TEMPLATE, value
 from tests.support.waiting import until
@@ -126,7 +126,7 @@ ABANDONED = """
 import asyncio, os, sys, threading
 import tasker
 from tasker.execution.settings import WorkerSettings
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 
 app = tasker.App(sys.argv[1], registry=HandlerRegistry(), settings=WorkerSettings(lease_ms=300))
 asyncio.run(app.start())

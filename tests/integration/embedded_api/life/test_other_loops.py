@@ -10,7 +10,7 @@ import pytest
 
 import tasker
 from tasker.errors import UsageError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 

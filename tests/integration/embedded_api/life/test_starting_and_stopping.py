@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.app.embedded.app import App
-from tasker.contracts.plan import Plan
+from tasker.app.app import App
 from tasker.errors import InputInvalid, UsageError
 from tasker.errors.resolution import HandlerLoadError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 from tests.integration.embedded_api.life.left import WORKERS, leases, nothing_is_open
 from tests.integration.embedded_api.program import TEMPLATE, value
 
@@ -238,7 +238,7 @@ PROGRAM = f"""
 import atexit, os, sys
 import tasker
 from tasker.errors import UsageError
-from tasker.handler import HandlerRegistry
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 

@@ -10,11 +10,11 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.contracts.plan import Plan
+from tasker.engine.guarded_connection import GuardedConnection
 from tasker.errors import ConnectionLost, DuplicateTask
-from tasker.handler import HandlerRegistry
-from tasker.services.engine.guarded_connection import GuardedConnection
-from tasker.services.submitting.submission import DUPLICATED, Submission, SubmissionResult
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.submit import DUPLICATED, Submission, SubmissionResult
+from tasker.template.plan import Plan
 
 BeforeLook = Callable[[Callable[[], object]], None]
 PRUNE = """select tasker.prune_v1(jsonb_build_object('named_task_uuid', named_task_uuid, 'failed', troubled,

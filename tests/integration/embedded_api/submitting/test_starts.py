@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.errors import UsageError
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 LATER = timedelta(hours=2)
 

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 
 import tasker
-from tasker.contracts.plan import Plan
 from tasker.errors import InputInvalid, NotStorable, TaskerError, UsageError
-from tasker.services.server.bulk_submission import TemplateSubmission
-from tasker.services.submitting.submission import Submission, SubmissionResult
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.submit import Submission, SubmissionResult
 from tasker.template import compile_text
+from tasker.template.plan import Plan
 
 ANYTHING = "{name: anything, namespace: caller, version: 1, steps: [{name: greet, handler: greet}]}"
 ODD: list[dict[str, Any]] = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tests.support.engine_fixture import Lab, Session, fail
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tests.support.engine_fixture import Lab, Session
 
 MANY, LIMIT = 5000, 5

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
+from tasker.engine.calls import Engine
 from tasker.messaging import MessagingService
-from tasker.messaging.registry import load_backend
-from tasker.orchestration.dead_letters.staleness import StalenessSearch, StalenessSettings
-from tasker.services.engine.calls import Engine
+from tasker.messaging.backends import load_backend
+from tasker.orchestration.dead_letters import StalenessSearch, StalenessSettings
+from tasker.template.plan import Plan
 from tests.support.engine_fixture import Direct, Lab, fail, ok, operator, retry
 from tests.support.random_plans import RetryPolicy, Spec
 

@@ -352,7 +352,7 @@ def test_names_are_patterns_and_only_the_given_namespaces_are_read(lab: Lab) -> 
 
 
 def test_the_conditions_are_the_same_in_both_languages(lab: Lab) -> None:
-    from tasker.execution.publishing.making import fires
+    from tasker.execution.event_making import fires
 
     for condition in CONDITIONS:
         for outcome in ("success", "retryable_failure", "permanent_failure"):

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tasker import App
-from tasker.api.application import application
+from tasker.server.application import application
 from tasker.services.fleet.overview import Overview, overview
 from tests.support.engine_fixture import Lab, Session
 from tests.support.fleets.work import Work, work_of

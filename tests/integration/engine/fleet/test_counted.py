@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tests.support.engine_fixture import Item, Lab, retry
 
 READ = "select sum(seq_tup_read + idx_tup_fetch) from pg_stat_xact_user_tables where relname = 'workflow_steps'"

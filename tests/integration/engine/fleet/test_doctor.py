@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tasker import App
-from tasker.process.system import new_uuid
+from tasker.clock import new_uuid
 from tasker.services.fleet.doctor import CHECKS, DoctorFinding
 from tasker.version import __version__
 from tests.integration.engine.fleet.conftest import Watched

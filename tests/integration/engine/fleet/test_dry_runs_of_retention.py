@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.retention import RetentionRule
+from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.test_retention import ended, left, prune
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.work import Work, work_of
 
 
 def test_a_dry_run_counts_slice_by_slice_what_a_run_deletes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasker.services.database.retention.COUNTED_SLICE", 4)
+    monkeypatch.setattr("tasker.services.database.COUNTED_SLICE", 4)
     for days in (31, 33, 33, 40):
         ended(lab, days, 3)
     ended(lab, 29, 3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.db.queries import query
+from tasker.db.sql_files import query
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Lab
 
@@ -33,7 +33,7 @@ def index(lab: Lab, *options: str) -> str:
 @pytest.fixture
 def looked_into_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without an index the input of no task is looked at."""
-    monkeypatch.setattr("tasker.services.task_filter.LOOKED_INTO", 0)
+    monkeypatch.setattr("tasker.services.tasks.lists.LOOKED_INTO", 0)
 
 
 @pytest.mark.usefixtures("looked_into_none")

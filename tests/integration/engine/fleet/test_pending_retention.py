@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.contracts.retention import RetentionRule
+from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.test_retention import aged, left, prune
 from tests.support.engine_fixture import Lab, fail
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.retention import RetentionRule
 from tasker.db.connection import Connection
-from tasker.db.queries import query
-from tasker.services.database.retention import Pruned, RetentionService
+from tasker.db.sql_files import query
+from tasker.services.database import Pruned, RetentionService
+from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.conftest import Watched
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import FAILURE, Lab, fail, new_step, ok, retry

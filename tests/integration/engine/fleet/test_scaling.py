@@ -8,8 +8,7 @@ import pytest
 
 from tasker import App
 from tasker.errors import UsageError
-from tasker.lifecycle.scaling import ScalingSettings
-from tasker.services.fleet.scaling import ScalingAdvice
+from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
 from tests.integration.engine.fleet.conftest import Watched, over_http
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import ok

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasker.contracts.retention import RetentionRule
+from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.test_retention import aged, prune
 from tests.support.engine_fixture import Lab, ok
 

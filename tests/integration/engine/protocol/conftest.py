@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim, Failure, Success
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.plan import Plan
 from tasker.db.connection import Connection
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import AdvanceResult, CompletingWorker, Result
+from tasker.engine.plans import PlanStore
+from tasker.handlers.claims import Claim, Failure, Success
+from tasker.json_values import JsonText
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.template.plan import Plan
 from tests.support.engine_fixture import Item, Lab
 
 AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0, mend_ms=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
+from tasker.template.plan import Plan
 from tests.integration.engine.protocol.test_delays import HOUR, HOUR_MS, at, delayed, due, timers
 from tests.support.engine_fixture import Item, Lab, ok, operator, retry
 from tests.support.random_plans import BATCHABLE, DECISION, WORKER, Spec, create_steps

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasker.services.server.task_history import HistoryPoller
-from tasker.services.tasks import Tasks
+from tasker.services.tasks.history import HistoryPoller
+from tasker.services.tasks.read import Tasks
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, change, fail, ok, operator, retry
 from tests.support.random_plans import Spec

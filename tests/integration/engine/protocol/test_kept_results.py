@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tasker.contracts.execution import Failure, Success
-from tasker.contracts.json_text import JsonText
-from tasker.orchestration.parking import ParkingProcessor
-from tasker.services.engine.exchange import AdvanceResult, Result
+from tasker.engine.exchange import AdvanceResult, Result
+from tasker.handlers.claims import Failure, Success
+from tasker.json_values import JsonText
+from tasker.orchestration.parked_results import ParkingProcessor
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import change, operator
 from tests.support.random_plans import Spec, StepType, create_steps

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.plan import Plan
+from tasker.template.plan import Plan
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import Lab, change, retry
 from tests.support.random_plans import Spec

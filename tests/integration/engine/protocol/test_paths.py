@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.lifecycle.machines.step import STEP, StepState
-from tasker.lifecycle.machines.task import TASK, TaskState
+from tasker.engine.states.step import STEP, StepState
+from tasker.engine.states.task import TASK, TaskState
 from tests.support.engine_fixture import Lab
 
 PAIRS = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tasker.clock import new_task_uuid
+from tasker.engine.plans import PlanStore
 from tasker.errors import Overloaded
-from tasker.lifecycle.pressure import DepthLimits, Level
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.pressure import SubmissionAdmission
-from tasker.services.submitting.submission import Submission, Submitter
+from tasker.resilience.pressure import DepthLimits, Level
+from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.submit import Submission, Submitter
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.random_plans import Spec
 

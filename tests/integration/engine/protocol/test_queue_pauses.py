@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasker.orchestration.queue_pauses import PausableInbox, QueuePauses
-from tasker.orchestration.turns import ExclusiveTurns
+from tasker.orchestration.pending_work import ExclusiveTurns
+from tasker.orchestration.queue_actors import PausableInbox, QueuePauses
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting
 from tests.integration.engine.protocol.messages.test_wakeups import heard

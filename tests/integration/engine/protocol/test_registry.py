@@ -7,10 +7,10 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
-from tasker.services.fleet.workers import Workers
-from tasker.services.listings import ProcessRow
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.fleet.overview import Workers
+from tasker.views.task_lists import ProcessRow
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Item, Lab, Session, change

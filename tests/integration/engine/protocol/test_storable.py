@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.contracts.execution import Failure, Success, Verdict
-from tasker.contracts.json_text import JsonText
-from tasker.execution.claims_in_hand import ReleasedClaim
-from tasker.process.releasing import release_claims
+from tasker.execution.in_flight import ReleasedClaim
+from tasker.handlers.claims import Failure, Success, Verdict
+from tasker.json_values import JsonText
+from tasker.process.releases import release_claims
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import ok
 from tests.support.random_plans import RetryPolicy, Spec, StepType, create_steps
@@ -214,8 +214,8 @@ def _run(orchestra: Orchestra, result: object) -> object:
     import random
 
     from tasker.db.connection import Connection
+    from tasker.engine.calls import Engine
     from tasker.orchestration.results import ResultProcessor
-    from tasker.services.engine.calls import Engine
 
     async def process() -> object:
         connection = Connection(orchestra.lab.url)

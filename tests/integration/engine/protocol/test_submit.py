@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import psycopg
 
-from tasker.process.system import new_task_uuid
+from tasker.clock import new_task_uuid
 from tests.support.engine_fixture import Lab
 from tests.support.random_plans import Spec
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.lifecycle.machines.task import TaskPath
+from tasker.engine.states.task import TaskPath
 from tests.support import paths
 from tests.support.engine_fixture import FAILURE, Lab, change, fail, operator, retry, verdict
 from tests.support.random_plans import RetryPolicy, Spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.cli.place.directly import DIRECTLY
+from tasker.cli.suggestions import DIRECTLY
 from tests.unit.cli.all_commands.tree import PLUGINS, commands, option
 
 OF_PLUGINS = {"webhook secret": "it is random, and asks nobody"}

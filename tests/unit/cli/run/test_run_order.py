@@ -11,10 +11,10 @@ from click.testing import Result
 
 from tasker.cli.main import cli
 from tasker.cli.options import DatabaseOption
-from tasker.cli.run.order import RunRequest, existing_path, prepare_order, resolve_sources
+from tasker.cli.run.checks import RunRequest, existing_path, prepare_order, resolve_sources
 from tasker.errors import HandlerNotFound, InputInvalid, UsageError
-from tasker.services.authoring.targets import choose_workflow
-from tasker.services.authoring.templates import load_workflows
+from tasker.services.workflows.files import load_workflows
+from tasker.services.workflows.targets import choose_workflow
 from tests.support.command_line import invoke, write_workflow
 
 TEMPLATE = """
@@ -29,7 +29,7 @@ TEMPLATE = """
       - {name: greet, handler: greeting.greet}
 """
 HANDLERS = """
-    from tasker.step_handler.functional import step_handler
+    from tasker.handlers.decorators import step_handler
 
     @step_handler("greeting.greet")
     def greet():

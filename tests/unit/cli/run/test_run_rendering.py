@@ -11,10 +11,10 @@ import pytest
 
 import tasker
 from tasker.cli.render.outcome import failure_text, outcome_text
-from tasker.cli.render.table import table
-from tasker.cli.render.values import counted, duration, one_line, pretty_json, state_text
-from tasker.lifecycle.machines.step import StepState
-from tasker.services.reports import StepReport, TaskReport
+from tasker.cli.render.values import pretty_json, state_text, table
+from tasker.engine.states.step import StepState
+from tasker.services.wording import counted, duration, one_line
+from tasker.views.tasks import StepReport, TaskReport
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAILURE = {

@@ -10,13 +10,14 @@ from typing import Any
 import click
 import pytest
 
-from tasker.cli.live import Feed, view_on
-from tasker.cli.live.plain import TextView
-from tasker.cli.live.rows import ABSENT, LiveRow, Tree, bar, fitted
+from tasker.cli.live.feed import Feed
 from tasker.cli.live.screen import Screen, picture
-from tasker.contracts.plan import Plan
-from tasker.services.progress import ReportedProgress, StepProgress, TaskProgress
+from tasker.cli.live.showing import view_on
+from tasker.cli.live.text import TextView
+from tasker.cli.live.tree import ABSENT, LiveRow, Tree, bar, fitted
 from tasker.template.compile import compile_text
+from tasker.template.plan import Plan
+from tasker.views.progress import ReportedProgress, StepProgress, TaskProgress
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEMPLATE = """

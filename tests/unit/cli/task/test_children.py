@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tasker.cli.worker.children import code_of
+from tasker.cli.commands.worker_children import code_of
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, 9), (signal.SIGSEGV, 11)])

@@ -10,11 +10,10 @@ from typing import Any
 import click
 import pytest
 
-from tasker.cli.dead_letters import text as dead_letters
-from tasker.cli.render.task import history_text
-from tasker.cli.render.task_list import list_text
-from tasker.services.dead_letters.records import DeadLetter
-from tasker.services.listings import TaskSummary, TransitionDetail
+from tasker.cli.commands import dead_letter_text as dead_letters
+from tasker.cli.render.task import history_text, list_text
+from tasker.views.dead_letters import DeadLetter
+from tasker.views.task_lists import TaskSummary, TransitionDetail
 from tests.support.command_line import invoke
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,11 +10,10 @@ import click
 import pytest
 
 from tasker.cli.render.outcome import failure_text, outcome_text
-from tasker.cli.render.steps import steps_text
-from tasker.cli.render.task import report_text
-from tasker.cli.render.values import clock_time, countdown, middle_cut
-from tasker.services.folding import folded_names
-from tasker.services.reports import StepReport, TaskReport
+from tasker.cli.render.task import report_text, steps_text
+from tasker.cli.render.values import clock_time, middle_cut
+from tasker.services.wording import countdown, folded_names
+from tasker.views.tasks import StepReport, TaskReport
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAILURE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.cli.task.steps import _steps_text
+from tasker.cli.commands.task_steps import _steps_text
 
 
 @pytest.mark.parametrize(

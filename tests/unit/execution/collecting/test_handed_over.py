@@ -9,21 +9,20 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim, Success
-from tasker.contracts.json_text import JsonText
+from tasker.clock import SystemClock
+from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Result
+from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.collecting import Completer
+from tasker.execution.completer import Completer
 from tasker.execution.completion_buffer import CompletionBuffer
-from tasker.execution.reporting.buffer import ReportBuffer
+from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import MOST_TOGETHER, Worker
-from tasker.lifecycle.pressure import BufferLimits
-from tasker.process.system import SystemClock
-from tasker.resilience.registry import Breakers
-from tasker.services.engine.claims import ClaimRow
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker, Result
-from tasker.services.engine.plans import PlanStore
+from tasker.handlers.claims import Claim, Success
+from tasker.json_values import JsonText
+from tasker.resilience.breakers import Breakers
+from tasker.resilience.pressure import BufferLimits
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None

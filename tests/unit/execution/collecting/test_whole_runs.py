@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasker.contracts.execution import Claim, Success
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.plan import Plan
-from tasker.execution.whole_runs import LocalTask, LocalTaskTracker
-from tasker.services.engine.answers import SubmitAnswer
-from tasker.services.engine.changes import ExpansionRecord
-from tasker.services.engine.exchange import Result
-from tasker.services.reports import TaskReport
+from tasker.engine.answers import SubmitAnswer
+from tasker.engine.changes import ExpansionRecord
+from tasker.engine.exchange import Result
+from tasker.execution.fast.local_tasks import LocalTask, LocalTaskTracker
+from tasker.handlers.claims import Claim, Success
+from tasker.json_values import JsonText
+from tasker.template.plan import Plan
+from tasker.views.tasks import TaskReport
 from tests.support.random_plans import BESIDE_EACH_OTHER
 
 TASK = "task"

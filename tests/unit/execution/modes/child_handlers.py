@@ -17,11 +17,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from tasker.contracts.execution import Success
 from tasker.domain_events import publish_domain_event
 from tasker.errors import PermanentError
-from tasker.execution.attempt.modes.wire import answer, frame
-from tasker.lifecycle.storable import encode
+from tasker.execution.modes.wire import answer, frame
+from tasker.handlers.claims import Success
+from tasker.json_values import encode
 from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
 from tasker.types import StepContext, StepHandlerResult
 

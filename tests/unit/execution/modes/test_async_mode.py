@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import AttemptCancelled, ClaimLost, ClaimReleased
-from tasker.execution.attempt.modes import on_loop as async_mode
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased
+from tasker.execution.modes import event_loop as async_mode
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench, failure_of

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tasker.contracts.execution import Success
-from tasker.contracts.reporting import LogLine, ProgressReport
-from tasker.execution.attempt.modes.child_process import Subprocess
-from tasker.execution.attempt.modes.wire import CallId, answer, frame, parse_output
-from tasker.lifecycle.storable import encode
+from tasker.execution.modes.subprocess import Subprocess
+from tasker.execution.modes.wire import CallId, answer, frame, parse_output
+from tasker.handlers.claims import Success
+from tasker.json_values import encode
+from tasker.logging.current_step import LogLine, ProgressReport
 from tests.unit.execution.bench import PATIENCE
 
 RUNNING = """
@@ -32,9 +32,9 @@ asyncio.run(main())
 
 UNREAD = """
 import asyncio, select
-from tasker.execution.attempt.modes.child_process import Subprocess
-from tasker.execution.attempt.modes.wire import call_id, frame, request
-from tasker.registry.invocation import resolve_for
+from tasker.execution.modes.subprocess import Subprocess
+from tasker.execution.modes.wire import call_id, frame, request
+from tasker.handlers.registry.invocation import resolve_for
 from tests.unit.execution.modes import child_handlers
 from tests.unit.execution.bench import make_bench
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import AttemptCancelFlag
-from tasker.lifecycle.storable import as_stored
-from tasker.registry.discovery import handlers_in_path
-from tasker.registry.handler_definition import HandlerDefinition
-from tasker.services.authoring.handlers import load_handlers
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import AttemptCancelFlag
+from tasker.handlers.registry.discovery import handlers_in_path
+from tasker.handlers.registry.resolver import HandlerDefinition
+from tasker.json_values import as_stored
+from tasker.services.workflows.handlers import load_handlers
 from tests.unit.execution.bench import Bench, failure_of
 from tests.unit.execution.modes import child_handlers, named_handlers
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Failure
-from tasker.contracts.own_copy import CopyOnRead
-from tasker.contracts.plan import Plan
-from tasker.execution.attempt import Attempt
-from tasker.execution.attempt.covering import MOST_SECRETS, OutcomeRedactor
-from tasker.log_format import JsonFormatter, TextFormatter
-from tasker.settings.redaction import REDACTED
+from tasker.execution.attempt.attempt import Attempt
+from tasker.execution.attempt.settle import MOST_SECRETS, OutcomeRedactor
+from tasker.handlers.claims import Failure
+from tasker.handlers.copies import CopyOnRead
+from tasker.logging.format import JsonFormatter, TextFormatter
+from tasker.redaction import REDACTED
 from tasker.step_handler import StepHandler
+from tasker.template.plan import Plan
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import Bench, failure_of
 from tests.unit.execution.modes import child_handlers

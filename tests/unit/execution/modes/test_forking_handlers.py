@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.support.waiting import until
@@ -140,7 +140,7 @@ async def test_a_copy_of_a_worker_made_on_the_loop_never_runs_the_loop(bench: Be
 
 STOPS = """
 import asyncio, os, signal, time
-from tasker.process.supervision.stopping import Stop
+from tasker.process.stopping import Stop
 
 async def main():
     stop = Stop(60)

@@ -12,16 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.execution.attempt import Attempt
-from tasker.execution.attempt.modes.kept_values import (
-    REMEMBERED_TASKS,
-    WORTH_KEEPING,
-    SharedValueReceiver,
-    SharedValueSender,
-)
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import Attempt
+from tasker.execution.fast.shared_values import REMEMBERED_TASKS, WORTH_KEEPING, SharedValueReceiver, SharedValueSender
+from tasker.json_values import VALUE_LIMIT_BYTES, as_stored
 from tests.unit.execution.bench import Bench, failure_of
 from tests.unit.execution.modes import child_handlers
 

@@ -7,10 +7,10 @@ import resource
 import sys
 from typing import Any
 
-from tasker.execution.attempt import AttemptEnd
-from tasker.execution.attempt.modes.memory import resident_mb
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import AttemptEnd
+from tasker.execution.modes.subprocess_pool import resident_mb
+from tasker.json_values import as_stored
 from tests.unit.execution.bench import Bench, failure_of
 from tests.unit.execution.modes import child_handlers
 

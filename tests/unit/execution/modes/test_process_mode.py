@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import Attempt, AttemptCancelled, ClaimReleased
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelled, ClaimReleased
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, Saver, failure_of, make_bench

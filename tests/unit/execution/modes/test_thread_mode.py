@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from tasker.execution.attempt import AttemptCancelled, CapacityWaits, ClaimLost, ClaimReleased
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased
+from tasker.execution.attempt.capacity import CapacityWaits
+from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, make_bench

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.defaults import VALUE_LIMIT_BYTES
-from tasker.contracts.execution import Success
-from tasker.contracts.reporting import LogLine, ProgressReport
-from tasker.execution.attempt.modes.wire import (
+from tasker.execution.modes.wire import (
     HEADER,
     LONGEST_ANSWER,
     MARK,
@@ -24,7 +21,9 @@ from tasker.execution.attempt.modes.wire import (
     parsed,
     report_from,
 )
-from tasker.lifecycle.storable import encode
+from tasker.handlers.claims import Success
+from tasker.json_values import VALUE_LIMIT_BYTES, encode
+from tasker.logging.current_step import LogLine, ProgressReport
 
 CALL: CallId = ["step", 1, 1]
 LARGEST_RESULT = 64 * 1024 * 1024

@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.events.publishing import MOST_BYTES, MOST_EVENTS, HandlerEvent
-from tasker.contracts.execution import Failure, Success
-from tasker.contracts.json_text import JsonText
 from tasker.domain_events import publish_domain_event
+from tasker.engine.exchange import Result
 from tasker.errors import ValidationError
-from tasker.execution.attempt.modes.wire import answer
-from tasker.execution.publishing.from_handler import EventBuffer
-from tasker.lifecycle.storable import as_stored
-from tasker.services.engine.exchange import Result
+from tasker.execution.handler_events import EventBuffer
+from tasker.execution.modes.wire import answer
+from tasker.handlers.claims import MOST_BYTES, MOST_EVENTS, Failure, HandlerEvent, Success
+from tasker.json_values import JsonText, as_stored
 from tasker.step_handler import StepHandler
 from tasker.testing.contexts import step_context
 from tasker.types import StepContext, StepHandlerResult

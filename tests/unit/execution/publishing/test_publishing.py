@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.events.publishing import HandlerEvent
-from tasker.contracts.execution import Claim, Failure, Success
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.plan import Plan, RetryPolicy, StepPlan
 from tasker.domain_events import BasePublisher, BaseSubscriber, PublisherRegistry, StepEventContext, SubscriberRegistry
-from tasker.domain_events.channel import InProcessChannel
-from tasker.execution.publishing.bus import AcceptedEventBus
-from tasker.execution.publishing.custom import MOST_STUCK, CustomPublishers
-from tasker.execution.publishing.making import EventFactory
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.custom_publishers import MOST_STUCK, CustomPublishers
+from tasker.execution.event_bus import AcceptedEventBus
+from tasker.execution.event_making import EventFactory
+from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
+from tasker.handlers.events.poller import InProcessChannel
+from tasker.json_values import JsonText
+from tasker.template.plan import Plan, RetryPolicy, StepPlan
 from tasker.testing.contexts import step_context
 from tests.support.random_plans import Spec, build_plan
 

@@ -14,17 +14,23 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.execution import Claim
-from tasker.contracts.reporting import LogLine, ProgressReport, reporter
 from tasker.db.connection import DataRefused
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.reporting.buffer import CAPACITY, AttemptReporter, ReportBuffer
-from tasker.execution.reporting.lines import LARGEST_FIELDS, LEFT_OUT, LONGEST_MESSAGE, storable
-from tasker.execution.reporting.writer import ReportWriter
-from tasker.step_handler.step_log import StepLog
-from tasker.step_output import CapturedPrints, StepLogHandler, capture_logs
+from tasker.execution.report_buffer import (
+    CAPACITY,
+    LARGEST_FIELDS,
+    LEFT_OUT,
+    LONGEST_MESSAGE,
+    AttemptReporter,
+    ReportBuffer,
+    storable,
+)
+from tasker.execution.report_writer import ReportWriter
+from tasker.handlers.claims import Claim
+from tasker.handlers.reporting import LONGEST, progress_report
+from tasker.logging.current_step import LogLine, ProgressReport, reporter
+from tasker.logging.step_log import CapturedPrints, StepLog, StepLogHandler, capture_logs
 from tasker.types import StepContext
-from tasker.types.progress import LONGEST, progress_report
 from tests.unit.execution.bench import PATIENCE, make_bench
 from tests.unit.execution.modes import child_handlers
 

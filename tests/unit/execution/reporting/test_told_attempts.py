@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
-from tasker.contracts.execution import Failure, Success
-from tasker.contracts.json_text import JsonText
-from tasker.contracts.tracing import TraceContext
-from tasker.execution.attempt.told import AttemptListener
-from tasker.execution.attempt.values import Attempt, ClaimReleased
-from tasker.hookspecs import AttemptEnded, AttemptStarted
-from tasker.services.engine.exchange import Result
+from tasker.engine.exchange import Result
+from tasker.execution.attempt.attempt import Attempt, ClaimReleased
+from tasker.execution.attempt.listeners import AttemptListener
+from tasker.handlers.claims import Failure, Success
+from tasker.json_values import JsonText
+from tasker.logging.trace_context import TraceContext
+from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted
 from tests.unit.execution.bench import Bench
 
 NOW = datetime(2026, 11, 22, 9, 13, 30, tzinfo=UTC)

@@ -9,7 +9,8 @@ import pytest
 
 from tasker.batch_processing import BatchableHandler
 from tasker.errors import ValidationError
-from tasker.step_handler.functional import BatchConfig, batch_analyzer
+from tasker.handlers.decisions import BatchConfig
+from tasker.handlers.decorators import batch_analyzer
 from tasker.types import CursorConfig, StepContext, StepHandlerResult
 from tests.unit.handlers.support import context
 

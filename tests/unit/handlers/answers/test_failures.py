@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tasker.errors import PermanentError, TaskerError
+from tasker.handlers.normalize import failure_from_exception, failure_from_result, result_from_exception
 from tasker.step_handler import step_handler
-from tasker.step_handler.outcome import failure_from_exception, failure_from_result, result_from_exception
 from tasker.types import StepHandlerResult
 
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, RootModel
 
 from tasker.errors import PermanentError
+from tasker.handlers.normalize import to_result
 from tasker.step_handler import StepHandler, depends_on, step_handler
-from tasker.step_handler.outcome import to_result
 from tasker.types import StepContext, StepHandlerCallResult, StepHandlerResult
 from tests.unit.handlers.support import context
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.lifecycle.sensitive import LONGEST_SEARCHED, MOST_SECRETS, Redactor, has_sensitive, without_secrets
-from tasker.settings.redaction import REDACTED
+from tasker.redaction import LONGEST_SEARCHED, MOST_SECRETS, REDACTED, Redactor, has_sensitive, without_secrets
 from tasker.template import compile_text
 
 SECRET: dict[str, Any] = {"type": "string", "x-sensitive": True}

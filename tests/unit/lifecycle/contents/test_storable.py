@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.contracts.defaults import VALUE_LIMIT_BYTES
 from tasker.errors import NotStorable
-from tasker.lifecycle.storable import MAX_DEPTH, WARN_BYTES, encode
+from tasker.json_values import MAX_DEPTH, VALUE_LIMIT_BYTES, WARN_BYTES, encode
 
 LONE = "\ud800"
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tasker.app.http_serving import auth_shown
-from tasker.contracts.rules.permissions import Grant, Permission
 from tasker.errors import NotAuthenticated, UsageError
-from tasker.services.authentication.api_keys import KeyRing, digest, new_key
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.settings import ApiKey, AuthSettings
+from tasker.operations.permissions import Grant, Permission
+from tasker.server.auth.authenticator import Authenticator, KeyRing, digest, new_key
+from tasker.settings.authentication import ApiKey, AuthSettings
 
 KEY, OTHER = "a-key-of-a-program", "another-key-of-a-program"
 

@@ -13,11 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from tasker.errors import NotAuthenticated
-from tasker.services.authentication import issuer as asking
-from tasker.services.authentication.rsa_keys import generate
-from tasker.services.authentication.settings import AuthSettings
-from tasker.services.authentication.tokens import TokenReader
-from tasker.services.authentication.verification_keys import AGAIN_SECONDS, PublishedKeys
+from tasker.server.auth import verification_keys as asking
+from tasker.server.auth.tokens import TokenReader
+from tasker.server.auth.verification_keys import AGAIN_SECONDS, PublishedKeys, generate
+from tasker.settings.authentication import AuthSettings
 from tests.unit.services.authentication.test_tokens import claims
 
 URL, REFRESH_SECONDS = "https://issuer.example.com/keys", 3600
@@ -68,7 +67,7 @@ def jwk(name: str) -> dict[str, Any]:
 @pytest.fixture
 async def issuer(monkeypatch: pytest.MonkeyPatch) -> Issuer:
     made = Issuer()
-    monkeypatch.setattr("tasker.services.authentication.verification_keys.monotonic", lambda: made.now)
+    monkeypatch.setattr("tasker.server.auth.verification_keys.monotonic", lambda: made.now)
     made.publish("one")
     return made
 

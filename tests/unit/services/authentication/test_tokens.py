@@ -11,13 +11,12 @@ import httpx
 import jwt
 import pytest
 
-from tasker.contracts.rules.permissions import Grant, Permission
 from tasker.errors import NotAuthenticated, NotPermitted, UsageError
-from tasker.services.authentication.authenticator import Authenticator
-from tasker.services.authentication.issuer import checked_url, fetched
-from tasker.services.authentication.rsa_keys import generate, private_key, public_key
-from tasker.services.authentication.settings import AuthSettings
-from tasker.services.authentication.tokens import TokenOrder, sign
+from tasker.operations.permissions import Grant, Permission
+from tasker.server.auth.authenticator import Authenticator
+from tasker.server.auth.tokens import TokenOrder, sign
+from tasker.server.auth.verification_keys import checked_url, fetched, generate, private_key, public_key
+from tasker.settings.authentication import AuthSettings
 
 Pair = tuple[str, str]
 ORDER = TokenOrder("ada", ["tasks:*", "steps:read:shop"], hours=1)
@@ -182,7 +181,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
     found = Names()
     monkeypatch.setattr("asyncio.BaseEventLoop.getaddrinfo", lambda *given, **kind: found.look_up(*given, **kind))
     monkeypatch.setattr("httpx.AsyncHTTPTransport.handle_async_request", lambda *given: found.answer(*given))
-    monkeypatch.setattr("tasker.services.authentication.issuer.getproxies", dict)
+    monkeypatch.setattr("tasker.server.auth.verification_keys.getproxies", dict)
     return found
 
 

@@ -18,7 +18,7 @@ begin
     returning b.task_uuid
   ), over as (   -- backlogged steps have no timer
     delete from tasker.timers m
-    where m.subject = any (array(select j.step_uuid from unnest(p_judged) j where j.from_state in ('pending', 'waiting_for_retry')
+    where m.subject = any (array(select j.step_uuid from unnest(p_judged) j where tasker.step_is_timed(j.from_state)
       and j.step_uuid <> all (array(select l.workflow_step_uuid from leaving l))))
     returning m.subject, m.task_uuid, m.kind
   )

@@ -22,7 +22,7 @@ begin
     bool_or(v.verdict <> 'accepted'), bool_or(v.given_version is not null), bool_or(v.note ?| '{unserved,unreadable}'),
     bool_or(v.error is not null), bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
     bool_or(tasker.step_is_to_run(tasker.path_end(v.path))),
-    bool_or(v.state in ('pending', 'waiting_for_retry') or tasker.path_end(v.path) = 'waiting_for_retry'),
+    bool_or(tasker.step_is_timed(v.state) or tasker.path_end(v.path) = 'waiting_for_retry'),
     bool_or(v.state = 'enqueued')
   into v_answer from (
     select q.*,

@@ -1,5 +1,5 @@
 -- The reasons for which the unfinished steps of a task do not run now, as values; the sentences are in Python
--- (tasker/services/explain). Reads only, in one statement, so all reasons were true at one moment.
+-- (tasker/services/tasks). Reads only, in one statement, so all reasons were true at one moment.
 -- Steps with the same reason and values form one group, described by the first of them to move. The cost grows with the
 -- unfinished steps and the edges of the task, independent of the rest of the database: one row for each step, and its
 -- last failure for each failed one; data of a template step, a worker or a group is read once. A `limit 1` keeps an

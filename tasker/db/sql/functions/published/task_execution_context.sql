@@ -1,5 +1,5 @@
 -- The state of tasks and the reason for which they wait. Every step in `error` blocks for good, because steps that may
--- be retried are in `waiting_for_retry`. Mirrors tasker.lifecycle.evaluate.
+-- be retried are in `waiting_for_retry`. Mirrors tasker.engine.states.task.
 create or replace function tasker.get_task_execution_contexts_batch(task_uuids uuid[])
 returns table (task_uuid uuid, named_task_uuid uuid, status text, total_steps bigint, pending_steps bigint,
   in_progress_steps bigint, completed_steps bigint, failed_steps bigint, error_steps bigint, ready_steps bigint,

@@ -36,6 +36,12 @@ language sql immutable parallel safe as $$
   select p_state in ('enqueued', 'pending')
 $$;
 
+-- Steps that may wait for a time, with a row in `timers`.
+create or replace function tasker.step_is_timed(p_state text) returns boolean
+language sql immutable parallel safe as $$
+  select p_state in ('pending', 'waiting_for_retry')
+$$;
+
 -- Steps whose last attempt was processed, without a change since.
 create or replace function tasker.step_is_settled(p_state text) returns boolean
 language sql immutable parallel safe as $$

@@ -1,7 +1,6 @@
 -- Cancels expired tasks of which no step was ever claimed, with the reason `expired`, and deletes the timers of all. The
 -- caller has locked the tasks.
--- Locks: the steps of each task ORDER BY workflow_step_uuid, so that none is claimed between the look and the end; then
---   as cancel_v1.
+-- Locks: steps, then as cancel_v1. Those of a task in their order, so that none is claimed between the look and the end.
 -- Returns: p_answer with the tasks that ended (`finished`, `waiters`), which count as promoted.
 create or replace function tasker.expire_tasks(p_tasks uuid[], p_args jsonb, p_answer jsonb) returns jsonb
 language plpgsql as $$

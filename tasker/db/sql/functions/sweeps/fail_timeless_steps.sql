@@ -16,7 +16,7 @@ begin
   from jsonb_to_recordset(p_items) as i (s uuid, kind text)
   join tasker.workflow_steps s on s.workflow_step_uuid = i.s
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-  where i.kind = 'unhold' and ts.not_before is not null
+  where tasker.kind_needs_parents(i.kind) and ts.not_before is not null
     and tasker.step_begins_at(s.task_uuid, s.template_id, s.ordinal, tasker.now()) = '-infinity';
   return case when v_failed is null then p_items else (
     select jsonb_agg(case when v_failed ? (i->>'s') then i || jsonb_build_object('kind', 'fail', 'e', v_failed->(i->>'s')) else i end)

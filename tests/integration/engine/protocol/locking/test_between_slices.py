@@ -7,16 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tasker.orchestration.executor import NoStepExecutor
+from tasker.clock import SystemClock
+from tasker.engine.calls import Answer, Engine
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.pending_work import ExclusiveTurns, PendingWork
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.schedule import PendingWork
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.orchestration.turns import ExclusiveTurns
-from tasker.orchestration.upkeep import Upkeep
-from tasker.process.system import SystemClock
-from tasker.resilience.registry import Breakers
-from tasker.services.engine.calls import Answer, Engine
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.upkeep import NoStepExecutor, Upkeep
+from tasker.resilience.breakers import Breakers
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.messages.test_wakeups import heard, listener, mark
 

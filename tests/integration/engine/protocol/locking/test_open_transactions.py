@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from uuid import uuid4
 
-from tasker.contracts.plan import Plan
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import CompletingWorker
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import CompletingWorker
+from tasker.template.plan import Plan
 from tests.integration.engine.protocol.conftest import result_of
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec, StepType, create_steps

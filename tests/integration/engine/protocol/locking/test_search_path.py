@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
-from tasker.process.system import new_task_uuid
 from tests.support.engine_fixture import Lab, Session, change, fail, ok, operator, retry
 from tests.support.random_plans import Spec
 

@@ -9,15 +9,15 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.contracts.plan import Plan
+from tasker.clock import new_uuid
 from tasker.db.connection import Connection
 from tasker.db.session import Params, Rows
-from tasker.process.system import new_uuid
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.end_notices import MOST, WaiterNotifications
-from tasker.services.engine.plans import PlanStore
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.engine.waiters import MOST, WaiterNotifications
 from tasker.services.operators.steps import Steps
-from tasker.services.tasks import Tasks
+from tasker.services.tasks.read import Tasks
+from tasker.template.plan import Plan
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, ok
 

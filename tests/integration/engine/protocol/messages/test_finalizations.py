@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasker.process.system import new_task_uuid
+from tasker.clock import new_task_uuid
 from tests.integration.engine.protocol.messages.test_task_requests import Desk, desk
 
 __all__ = ["desk"]

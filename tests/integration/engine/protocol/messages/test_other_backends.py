@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseError, MessagingError
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.support.engine_fixture import Lab
 

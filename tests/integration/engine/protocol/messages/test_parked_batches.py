@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tasker.contracts.execution import Failure, Success, Verdict
-from tasker.contracts.json_text import JsonText
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.messaging.pointers import POINTED_AT
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.exchange import AdvanceResult
+from tasker.engine.plans import PlanStore
+from tasker.handlers.claims import Failure, Success, Verdict
+from tasker.json_values import JsonText
+from tasker.messaging.backends import load_backend
+from tasker.messaging.messages import POINTED_AT
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.parking import ParkedResultConsumer, ParkingProcessor
+from tasker.orchestration.parked_results import ParkedResultConsumer, ParkingProcessor
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.calls import Engine, FleetRules
-from tasker.services.engine.exchange import AdvanceResult
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.support.engine_fixture import Item, Lab, ok
 from tests.support.random_plans import Spec, StepType, create_steps

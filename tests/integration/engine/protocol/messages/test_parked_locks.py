@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.contracts.execution import Failure
+from tasker.engine.plans import PlanStore
+from tasker.handlers.claims import Failure
 from tasker.orchestration import results
-from tasker.orchestration.parking import LATER_SECONDS
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.parked_results import LATER_SECONDS
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE, result_of
 from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting
 from tests.support.engine_fixture import Item, Lab

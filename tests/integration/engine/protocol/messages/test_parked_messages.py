@@ -13,18 +13,19 @@ from uuid import UUID
 
 import pytest
 
-from tasker.contracts.plan import Plan
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
+from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.exchange import AdvanceResult, CompletingWorker
+from tasker.engine.plans import PlanStore
 from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable, StatementTimeout
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration import ending, receptions
-from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.orchestration import parked_steps as ending
+from tasker.orchestration import poison_guard as receptions
+from tasker.orchestration.parked_results import ParkedResultConsumer
 from tasker.orchestration.results import ResultProcessor
-from tasker.services.engine.calls import Engine, FleetRules
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
-from tasker.services.engine.plans import PlanStore
+from tasker.template.plan import Plan
 from tests.support.engine_fixture import Lab, ok
 from tests.support.random_plans import DECISION, Spec
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 import pytest
 
 from tasker.db.connection import Connection
+from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.plans import PlanStore
 from tasker.errors import BackendUnavailable, MessagingError
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration import results
-from tasker.orchestration.parking import ParkedResultConsumer
+from tasker.orchestration.parked_results import ParkedResultConsumer
 from tasker.orchestration.results import ResultProcessor
-from tasker.services.engine.calls import Engine, FleetRules
-from tasker.services.engine.plans import PlanStore
 from tests.contract.rabbitmq_rig import alarm
 from tests.integration.engine.protocol.conftest import result_of
 from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting

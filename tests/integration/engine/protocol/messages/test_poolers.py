@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tasker.db.connection import Connection
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
 from tests.support.engine_fixture import Lab, Session, change, fail, new_step, ok, operator, retry
 from tests.support.random_plans import Spec, StepType, create_batches, create_steps

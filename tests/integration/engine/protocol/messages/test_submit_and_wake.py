@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.contracts.plan import Plan
+from tasker.clock import new_task_uuid
 from tasker.db import migrate
 from tasker.messaging import load_backend
-from tasker.process.system import new_task_uuid
+from tasker.template.plan import Plan
 from tests.integration.engine.protocol.messages.test_wakeups import heard, listener, mark
 from tests.support.engine_fixture import Lab, Session
 from tests.support.servers.private_postgres import copied, private_server

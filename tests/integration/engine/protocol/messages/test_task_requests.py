@@ -10,21 +10,20 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.clock import Clock
-from tasker.contracts.plan import Plan
+from tasker.clock import Clock, new_task_uuid
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.lifecycle.pressure import DepthLimits
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.exchange import CompletingWorker
+from tasker.engine.plans import PlanStore
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.finalizing import FinalizationConsumer
-from tasker.orchestration.requests import PUT_OFF_SECONDS, TaskRequestConsumer
-from tasker.process.system import new_task_uuid
-from tasker.services.engine.calls import Engine, FleetRules
-from tasker.services.engine.exchange import CompletingWorker
-from tasker.services.engine.plans import PlanStore
-from tasker.services.submitting.pressure import SubmissionAdmission
-from tasker.services.submitting.submission import Draft, DraftFactory
+from tasker.orchestration.finalization import FinalizationConsumer
+from tasker.orchestration.task_requests import PUT_OFF_SECONDS, TaskRequestConsumer
+from tasker.resilience.pressure import DepthLimits
+from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.submit import Draft, DraftFactory
+from tasker.template.plan import Plan
 from tests.support.engine_fixture import Lab
 
 

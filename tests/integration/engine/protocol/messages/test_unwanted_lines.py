@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tasker.db.session import Rows
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.services.engine.calls import Engine
 from tests.support.engine_fixture import Direct, Lab
 
 

@@ -11,16 +11,16 @@ from typing import Any
 import psycopg
 
 from tasker.db.connection import Connection
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import AdvanceResult, CompletingWorker
+from tasker.engine.plans import PlanStore
+from tasker.engine.polling import QueuePoll, QueuePoller
 from tasker.execution.claiming import Claimer
 from tasker.execution.slots import Slots
-from tasker.messaging.registry import load_backend
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.calls import Engine
-from tasker.services.engine.exchange import AdvanceResult, CompletingWorker
-from tasker.services.engine.plans import PlanStore
-from tasker.services.engine.polling import QueuePoll, QueuePoller
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE
 from tests.support.engine_fixture import Lab, Session
 from tests.support.random_plans import Spec

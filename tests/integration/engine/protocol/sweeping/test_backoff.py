@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from tasker.contracts.execution import Failure
-from tasker.contracts.plan import RetryPolicy
-from tasker.lifecycle.retry import delay_ms
+from tasker.engine.retry import delay_ms
+from tasker.handlers.claims import Failure
+from tasker.template.plan import RetryPolicy
 from tests.integration.engine.protocol.conftest import Orchestra, result_of
 from tests.support.engine_fixture import Lab, retry, verdict
 from tests.support.random_plans import Spec

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from tasker.db.connection import Connection, SyncConnection
-from tasker.services.engine.process_registry import ProcessRegistry, Registration, Renewal, renew_lease
-from tasker.services.fleet.workers import Workers
-from tasker.services.listings import ProcessRow
+from tasker.engine.process_registry import ProcessRegistry, Registration, Renewal, renew_lease
+from tasker.services.fleet.overview import Workers
+from tasker.views.task_lists import ProcessRow
 from tests.support.engine_fixture import Lab
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasker.orchestration.dead_letters import replaying
+from tasker.orchestration import dead_letters as replaying
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import fail
 

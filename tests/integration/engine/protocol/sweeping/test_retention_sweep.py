@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tasker.contracts.retention import RetentionRule
-from tasker.orchestration.pruning.retention import RetentionSettings
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.pruning import RetentionSettings
+from tasker.orchestration.sweep import Sweeper
+from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.test_retention import ended, left
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 
-MAY_DELETE = "tasker.services.database.retention.MAY_DELETE"
+MAY_DELETE = "tasker.services.database.MAY_DELETE"
 
 
 async def swept(orchestra: Orchestra, *rules: RetentionRule, times: int = 1, **more: Any) -> None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
-from tasker.services.pauses import Pauses, PauseTarget
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.operators.pauses import Pauses, PauseTarget
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Lab
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasker.orchestration.sweeping.storms import FailureBurstMonitor, FailureBurstSettings
-from tasker.orchestration.sweeping.sweep import Sweeper, SweepSettings
-from tasker.services.engine.plans import PlanStore
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.failure_storms import FailureBurstMonitor, FailureBurstSettings
+from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import FAILURE, Lab
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.engine_fixture import Lab, change, fail, ok, retry
 from tests.support.random_plans import RetryPolicy, Spec

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from tasker.contracts.clock import Clock
+from tasker.clock import Clock
 from tasker.db.connection import Connection
-from tasker.messaging.registry import load_backend
+from tasker.engine.calls import Engine
+from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.orchestration.turns import KEPT_TURNS, ExclusiveTurns
-from tasker.services.engine.calls import Engine
+from tasker.orchestration.pending_work import KEPT_TURNS, ExclusiveTurns
 from tests.support.engine_fixture import Lab
 
 SECONDS = 5.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab

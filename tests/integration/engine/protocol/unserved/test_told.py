@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tasker.db.queries import query
-from tasker.orchestration.sweeping.sweep import Sweeper
-from tasker.services.engine.plans import PlanStore
-from tasker.services.reports import stored_report
-from tasker.services.tasks import REPORT
+from tasker.db.sql_files import query
+from tasker.engine.plans import PlanStore
+from tasker.orchestration.sweep import Sweeper
+from tasker.services.tasks.read import REPORT
+from tasker.views.tasks import stored_report
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab

@@ -1,1 +1,0 @@
-"""Description of the API: as OpenAPI and as an HTML page."""

@@ -1,1 +1,0 @@
-"""Schemas of requests and answers, used for validation and for the OpenAPI description."""

@@ -1,0 +1,266 @@
+"""Tasker inside a program or a notebook: submit, run and wait in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from tasker.app.lifecycle import AppLifecycle, PlanOptions, RunOptions, SubmitOptions
+from tasker.clock import new_task_uuid
+from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
+from tasker.db.pool import require_loop
+from tasker.engine.answers import EagerStarter
+from tasker.errors import DuplicateTask, TaskerError
+from tasker.services.operators.pauses import PauseOptions, PauseTarget
+from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.check import check_priority
+from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS, CallerSubmission
+from tasker.services.submission.starts import start_item
+from tasker.services.submission.submit import OnDuplicate, Submission, SubmissionOptions, SubmissionResult
+from tasker.services.tasks.end_listeners import remaining_seconds, submission_deadline
+from tasker.services.tasks.read import checked
+from tasker.template.plan import Plan
+from tasker.views.tasks import TaskReport
+
+if TYPE_CHECKING:
+    from tasker.execution.fast.local_tasks import LocalTask
+
+
+class App(AppLifecycle):
+    """Client and worker inside a program. Use it as `async with tasker.App() as app:`.
+
+    Parameters: `database_url` of a PostgreSQL server (default: `DATABASE_URL`, then the configuration, then the
+    embedded server with its data under `data_dir`). `handlers` are modules, files or folders with handlers; `registry`
+    is an already loaded registry. `environment` selects the templates' overrides. `backend` is the messaging backend.
+    `work` False only submits and waits. `configuration` supplies everything not given here, by default that of the
+    environment variables. `runner` creates the attempt runner. Submitting raises `Overloaded` while a namespace has
+    more ready steps than `depth_limits`. `max_connections` is the size of the connection pool, by default
+    `common.database.pool.max_connections`.
+    """
+
+    async def submit(
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        template: str | None = None,
+        environment: str | None = None,
+        on_duplicate: OnDuplicate = "refuse",
+        awaited: bool = False,
+        **options: Unpack[SubmissionOptions],
+    ) -> SubmissionResult:
+        """Create a task and return at once.
+
+        `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
+        registered template; `options` are those of `Submission` (priority, run_at, delay ...). Handlers beside a
+        template file are loaded. A task of the same identity raises an error, or is returned with
+        `on_duplicate="return"`. `awaited`: this program will wait for the task, so the process that ends it notifies
+        this program. Raises `TemplateError`, `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of
+        the existing task.
+        """
+        starter = None if self._runtime is None else self._runtime.starter
+        which: PlanOptions = {"template": template, "environment": environment}
+        return await self._create(target, context, starter, on_duplicate, awaited=awaited, **which, **options)
+
+    async def _create(
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None,
+        starter: EagerStarter | None,
+        on_duplicate: OnDuplicate = "refuse",
+        *,
+        template: str | None = None,
+        environment: str | None = None,
+        awaited: bool = True,
+        **options: Unpack[SubmissionOptions],
+    ) -> SubmissionResult:
+        require_loop(self._loop)
+        if self._runtime is not None:
+            self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is polled
+        plan = await self.plan(target, template=template, environment=environment)
+        request, telling = Submission({} if context is None else context, **options), self._waiters.register(awaited)
+        submitted = await self._submitter.submit(
+            plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
+        )
+        self._waiters.submitted(telling, [submitted])
+        return submitted
+
+    async def submit_request(
+        self, plan: Plan, request: Submission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> SubmissionResult:
+        """Create a task of a registered template for any worker; this app loads and serves nothing for it.
+
+        `awaited` is as in `submit`.
+        """
+        telling = self._waiters.register(awaited)
+        submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate, waiter=telling.waiter)
+        self._waiters.submitted(telling, [submitted])
+        self._wake()
+        return submitted
+
+    async def submit_order(
+        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> SubmissionResult:
+        """Create a task of the template that the order names; see `submit_request`. Also raises `TemplateNotFound`."""
+        plan = (await self.plans.find(order.namespace, order.template, order.version)).plan
+        return await self.submit_request(plan, order.request, on_duplicate=on_duplicate, awaited=awaited)
+
+    async def submit_orders(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
+        """Create tasks of any registered templates, with an answer for each; one transaction per template.
+
+        The workers that serve the templates run them. An error of one task is its answer and does not affect the
+        others.
+        """
+        answers = await self._bulk.submit(orders, on_duplicate=on_duplicate)
+        self._wake()
+        return answers
+
+    async def submit_many(
+        self,
+        target: str | Path | Plan,
+        requests: Sequence[Submission | Mapping[str, Any]],
+        *,
+        awaited: bool = False,
+        **options: Unpack[PlanOptions],
+    ) -> list[SubmissionResult | DuplicateTask]:
+        """Create many tasks of one template in one transaction; the answers are in the order of the requests.
+
+        Each request is an input, or a `Submission` with further options. A duplicate is answered with `DuplicateTask`
+        and does not affect the others. `awaited` is as in `submit`. Raises `InputInvalid`, which names the request,
+        before anything is created.
+        """
+        plan = await self.plan(target, **options)
+        telling = self._waiters.register(awaited)
+        submissions = [request if isinstance(request, Submission) else Submission(request) for request in requests]
+        submitted = await self._submitter.submit_many(plan, submissions, force=True, waiter=telling.waiter)
+        self._waiters.submitted(telling, submitted)
+        self._wake()
+        return submitted
+
+    async def submit_in(
+        self,
+        connection: Any,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
+        **options: Unpack[SubmitOptions],
+    ) -> SubmissionResult:
+        """Create a task in the caller's own transaction: it exists if, and only if, the caller commits (rule 23).
+
+        `connection` is a SQLAlchemy AsyncConnection, AsyncSession, Connection or Session on this app's database, or a
+        psycopg Connection; nothing is committed here. `lock_timeout` is in seconds, `options` are those of `submit`
+        without `on_duplicate`. After any error the transaction remains usable. Raises the errors of `submit`,
+        `UsageError` if `connection` is not a transaction of this database, and `DatabaseError` if a lock is not
+        available in time.
+        """
+        submit = await self.prepare_submission(target, context, **options)
+        return await in_caller_transaction(connection, lambda transaction: submit(transaction, lock_timeout))
+
+    async def prepare_submission(
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        template: str | None = None,
+        environment: str | None = None,
+        **options: Unpack[SubmissionOptions],
+    ) -> Callable[[CallerTransaction, float], SubmissionResult]:
+        """Prepare `submit_in` up to the write; the template is registered in a transaction of its own."""
+        plan = await self.plan(target, template=template, environment=environment)
+        request = Submission({} if context is None else context, **options)
+        if not start_item(request.run_at, request.delay):  # a task that begins later adds no load yet
+            await self.admission.require(plan, priority=check_priority(request.priority))
+        plan = (await self.plans.pinned(plan, force=True)).plan
+        if self._engine.transactional:  # in the caller's transaction, the queue would stay locked until the commit
+            await self.messaging.ensure_namespace(plan.namespace)
+        send = None if self._engine.transactional else self._after_commit.send
+        backend, forget = self._resources.messaging.backend, self.plans.forget
+        submission = CallerSubmission(self._submitter.drafts, backend, send=send, on_missing=forget)
+        return lambda transaction, lock_timeout: submission.submit(
+            transaction, plan, request, lock_timeout=lock_timeout
+        )
+
+    async def run(
+        self,
+        target: str | Path | Plan,
+        context: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[RunOptions],
+    ) -> TaskReport:
+        """Create a task, wait for its end and return the report with all results.
+
+        `timeout` is in seconds, for both together: a `TimeoutError` says whether the task continues, or may not have
+        been created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        Raises the errors of `submit` and `wait`.
+        """
+        key = options.get("idempotency_key")
+        options["idempotency_key"] = key = new_task_uuid() if key is None else key
+        with nullcontext() if self._runtime is None else self._runtime.whole_run() as seen:
+            async with submission_deadline(timeout, key) as limit:
+                submitted = await self._create(target, context, seen, **options)
+            return await self._wait(submitted.task_uuid, remaining_seconds(limit), seen)
+
+    async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
+        """Wait for the task's end and return its report.
+
+        Raises `TaskNotFound`, `UsageError`, and `TimeoutError` after `timeout` seconds.
+        """
+        return await self._wait(checked(task_uuid), timeout)
+
+    async def _wait(self, task_uuid: str, timeout: float | None, seen: LocalTask | None = None) -> TaskReport:
+        async def report() -> TaskReport:
+            known = None if seen is None else seen.report(task_uuid)
+            return known or await self.tasks.report(task_uuid)
+
+        require_loop(self._loop)
+        return await self._waiters.read(task_uuid, report, timeout, shows_end=lambda task_report: task_report.finished)
+
+    async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:
+        """Wait for the task's end without reading its report. `timeout` is as in `wait`."""
+        require_loop(self._loop)
+        await self._waiters.wait(checked(task_uuid), timeout)
+
+    async def pause(
+        self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: Unpack[PauseOptions]
+    ) -> bool:
+        """Stop starting steps in a namespace, or of `template="NS/NAME"`, `step="NS/NAME/STEP"`, `task=uuid`.
+
+        Running steps continue; ready steps wait without using an attempt. With `queue=name`, no messages are taken from
+        an orchestration queue. Returns False if the target is already paused. Raises `UsageError`, `TaskNotFound`, and
+        `StateMachineError` for a task that has ended. `pauses` lists all pauses.
+        """
+        return await self.pauses.pause(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
+
+    async def resume(
+        self, namespace: str | None = None, *, reason: str = "", actor: str = "", **which: Unpack[PauseOptions]
+    ) -> int | None:
+        """End a pause, named as in `pause`. Return the number of ready steps or messages, or None if not paused."""
+        return await self.pauses.resume(PauseTarget.of(namespace, **which), actor=actor, reason=reason)
+
+    async def plan(
+        self, target: str | Path | Plan, *, template: str | None = None, environment: str | None = None
+    ) -> Plan:
+        """Return the compiled plan of a target, ready to run: its handlers are loaded and its namespace is served."""
+        plan = await self._targets.find(target, template, environment, self._environment)
+        if self._runtime is not None:
+            from tasker.services.workflows.handlers import require_handlers
+
+            require_handlers(self.registry, plan)
+            await self._runtime.serve(plan.namespace)
+        return plan
+
+    async def plan_of(self, task_uuid: str) -> Plan:
+        """Return the plan that a task is pinned to, ready to run like that of `plan`. Raises `TaskNotFound`."""
+        plan = await self.plan(await self.pinned_plan(task_uuid))
+        self._wake()
+        return plan
+
+    async def pinned_plan(self, task_uuid: str) -> Plan:
+        """Return the plan that a task is pinned to, for reading only. Raises `TaskNotFound`, `PlanUnreadable`."""
+        return await self.plans.get(await self.tasks.template_id(task_uuid))

@@ -1,1 +1,0 @@
-"""Assembly of processes from their objects."""

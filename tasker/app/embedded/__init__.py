@@ -1,1 +1,0 @@
-"""Tasker inside a program: `App`, and `SyncApp` for synchronous programs."""

@@ -1,0 +1,307 @@
+"""Tasker task list, show, history, cancel, explain, retry, rerun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tasker.cli.commands.task_step import step
+from tasker.cli.commands.task_steps import audit, complete_step, reset_step, resolve_step, steps
+from tasker.cli.commands.task_submit import refused, request, submit
+from tasker.cli.commands.task_watch import logs, since, watch
+from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.covering import SHOW_SENSITIVE, covered
+from tasker.cli.render.outcome import going_on
+from tasker.cli.render.values import names_text, screen_width
+from tasker.cli.suggestions import GuessingGroup
+from tasker.cli.target import FleetTarget, find_task, fleet_options, require_known_filter, run_on_fleet
+from tasker.engine.states.task import TaskState
+from tasker.errors import StepNotFound
+from tasker.services.wording import counted
+
+if TYPE_CHECKING:
+    from tasker.cli.remote.fleet import Fleet
+    from tasker.services.tasks.explain import Explanation
+    from tasker.views.task_lists import TaskSummary, TransitionDetail
+    from tasker.views.tasks import TaskReport
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--step", "name", metavar="NAME", help="Explain only this step; for a batch worker, all its instances.")
+@SHOW_SENSITIVE
+@FORMAT
+@fleet_options
+def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
+    """Explain why each unfinished step of a task does not run now, and what would change that.
+
+    Steps with the same reason are listed together; reasons that need an operator come first.
+
+    \b
+    Examples:
+      tasker task explain 0199c1f4-8a52
+      tasker task explain 0199c1f4-8a52 --step process_payment
+
+    \b
+    Exit codes:
+      0  nothing is left to run, or the task continues without intervention
+      1  something needs an operator: a pause, a missing worker, a failure;
+         or there is no such task or no database
+      2  a mistake in the command
+    """
+    from tasker.cli.render.outcome import explanation_text
+
+    async def read(app: Fleet) -> Explanation:
+        task = await find_task(app.tasks, task_uuid)
+        return await covered(app, task, await app.tasks.explain(task, name), show_sensitive)
+
+    explanation = run_on_fleet(place, read)
+    text = explanation_text(explanation, screen_width(), place.arguments()) if form == "text" else ""
+    print_as(form, explanation.to_dict(), lambda _: text)
+    raise SystemExit(1 if explanation.needs_somebody else 0)
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option(
+    "--from",
+    "step",
+    metavar="STEP",
+    help="First step to run again; defaults to the first failed step, else the first step.",
+)
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change one input value; repeatable.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
+@FORMAT
+@fleet_options
+def rerun(
+    task_uuid: str, step: str | None, settings: tuple[str, ...], reason: str, form: str, place: FleetTarget
+) -> None:
+    """Rerun a task from one of its steps, as a new task, and print the new one's identifier.
+
+    Without --from it starts at the first failed step, or at the first step if none has failed.
+
+    That step runs again, with everything below it and everything that is not done; the results of all other steps are
+    reused. Decisions and batches below the step are made anew. The old task is not changed, in whatever state it is;
+    `task retry` continues failed steps of the same task instead.
+
+    With --set the new task has another input. Steps whose results are reused do not see it.
+
+    \b
+    Examples:
+      tasker task rerun 0199c1f4-8a52
+      tasker task rerun 0199c1f4-8a52 --from charge_card
+      tasker task rerun 0199c1f4-8a52 --from ship --set address.zip=10115 --reason "wrong address"
+
+    \b
+    Exit codes:
+      0  the new task has begun
+      1  it has not (no database, no such task)
+      2  a mistake in the command or the input, or no such step
+    """
+
+    async def act(app: Fleet) -> dict[str, Any]:
+        from tasker.cli.run.input import settings_by_path
+        from tasker.services.operators.reruns import where_to_begin
+
+        task = await find_task(app.tasks, task_uuid)
+        first = step or where_to_begin(await app.tasks.report(task))
+        changes = settings_by_path(settings)
+        begun = await app.reruns.start(task, first, actor=actor(), reason=reason, changes=changes)
+        return {"task_uuid": begun.task_uuid, "rerun_of": task, "steps": begun.steps, "reused": begun.reused}
+
+    done = run_on_fleet(place, act, operates=True)
+    print_as(form, done, lambda done: _told(done, place))
+
+
+def _told(done: dict[str, Any], place: FleetTarget) -> str:
+    task = done["task_uuid"]
+    lines = [
+        f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them reused from {done['rerun_of']}",
+        *going_on(task, place.arguments(), here=place.runs_here),
+    ]
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
+@FORMAT
+@fleet_options
+def retry(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
+    """Reset all failed steps of a task, with their full number of attempts, so that the task continues.
+
+    All of them are reset in one transaction. A step that was running when its worker was lost and may run only once
+    (on_worker_lost: fail) is skipped: reset it with `tasker task step reset` once you know that it may run again.
+
+    \b
+    Example:
+      tasker task retry 0199c1f4-8a52 --reason "the provider is back"
+
+    \b
+    Exit codes:
+      0  failed steps run again, or none had failed
+      1  nothing runs again: every failed step was skipped, or the task was cancelled
+    """
+
+    async def act(app: Fleet) -> dict[str, Any]:
+        task = await find_task(app.tasks, task_uuid)
+        retried = await app.steps.retry(task, actor=actor(), reason=reason)
+        state, final = await app.tasks.state(task)
+        return {"task_uuid": task, "status": state, "finished": final, "reset": retried.reset, "left": retried.left}
+
+    done = run_on_fleet(place, act, operates=True)
+    print_as(form, done, lambda done: "\n".join(retry_summary(done, place)))
+    raise SystemExit(1 if done["left"] and not done["reset"] else 0)
+
+
+def retry_summary(done: dict[str, Any], place: FleetTarget) -> list[str]:
+    """Return lines about the failed steps of a task and the next commands."""
+    task, reset, left = done["task_uuid"], done["reset"], done["left"]
+    lines = [f"{counted(len(reset), 'step')} {'runs' if len(reset) == 1 else 'run'} again: {names_text(reset)}"]
+    if not reset:
+        lines = ["nothing to retry: no step has failed; " * (not left) + f"the task is {done['status']}"]
+    for name in left:
+        lines.append(
+            f"{name} was running when its worker was lost and may run only once (on_worker_lost: fail). To retry it:"
+        )
+        lines.append(f"  tasker task step reset {task} {name}{place.arguments()}")
+    if reset:
+        first, *commands = going_on(task, place.arguments(), here=place.runs_here)
+        lines += [f"the task is {done['status']}. T{first[1:]}", *commands]
+    return lines
+
+
+@click.group(cls=GuessingGroup)
+def task() -> None:
+    """Submit, watch, list, show, explain, repair and cancel tasks.
+
+    A task is named by its UUID or by a prefix of it with at least eight characters.
+    """
+
+
+task.add_command(step)
+task.add_command(steps)
+task.add_command(audit)
+task.add_command(reset_step)
+task.add_command(resolve_step)
+task.add_command(complete_step)
+task.add_command(submit)
+task.add_command(watch)
+task.add_command(explain)
+task.add_command(logs)
+task.add_command(retry)
+task.add_command(rerun)
+task.add_command(request)
+task.add_command(refused)
+
+
+@task.command("list")
+@click.option("--status", type=click.Choice([state.value for state in TaskState]), help="Filter by state.")
+@click.option("--namespace", metavar="NAME", help="Filter by namespace.")
+@click.option("--template", metavar="NAME", help="Filter by template.")
+@click.option("--since", type=since, metavar="2h|7d|DATE", help="Only tasks created since then.")
+@click.option("--tag", "tags", metavar="TEXT", multiple=True, help="Filter by tag; repeatable: tasks with all of them.")
+@click.option("--version", metavar="X.Y.Z", help="Filter by template version.")
+@click.option("--initiator", metavar="NAME", help="Filter by initiator.")
+@click.option("--source-system", metavar="NAME", help="Filter by source system.")
+@click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
+@click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
+@click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
+@click.option("--field", metavar="'A.B = 7'", help="Filter by input field (see `tasker db index-inputs`).")
+@click.option("--until", type=since, metavar="2h|7d|DATE", help="Only tasks created before then.")
+@click.option("--open", is_flag=True, help="Only tasks that have not ended.")
+@click.option("--oldest-first", is_flag=True, help="List the oldest first.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of rows.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
+@FORMAT
+@fleet_options
+def list_(form: str, place: FleetTarget, **which: Any) -> None:
+    """List tasks, newest first. On a narrow screen identifiers are shortened; every command accepts a prefix.
+
+    \b
+    Examples:
+      tasker task list
+      tasker task list --status error --since 2h
+      tasker task list --tag nightly --tag emea --format json
+      tasker task list --open --oldest-first
+      tasker task list --field 'order.id = 7'
+    """
+    from tasker.cli.render.task import list_text
+
+    async def read(app: Fleet) -> Sequence[TaskSummary]:
+        return await require_known_filter(app, await app.tasks.list(**which), which["namespace"], which["template"])
+
+    rows = run_on_fleet(place, read)
+    print_as(form, rows, lambda tasks: list_text(tasks, screen_width()))
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--traceback", is_flag=True, help="Print the whole traceback of each step's last failure.")
+@click.option("--all", "every", is_flag=True, help="Show each instance of a batch worker, each failure, each result.")
+@SHOW_SENSITIVE
+@FORMAT
+@fleet_options
+def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, form: str, place: FleetTarget) -> None:
+    """Show a task: its state, its steps, its failures, its results.
+
+    Many instances of a batch worker are one line, followed by the failed ones; --all shows each of them. On a terminal
+    rows are shortened to its width. JSON always has every step in full.
+    """
+    from tasker.cli.render.task import report_object, report_text
+
+    async def read(app: Fleet) -> TaskReport:
+        task_report = await app.tasks.report(await find_task(app.tasks, task_uuid))
+        return await covered(app, task_report.task_uuid, task_report, show_sensitive)
+
+    report = run_on_fleet(place, read)
+    render = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
+    print_as(form, report_object(report), lambda _: render())
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--step", "name", metavar="NAME", help="Only the transitions of this step.")
+@SHOW_SENSITIVE
+@FORMAT
+@fleet_options
+def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
+    """Show every transition of a task and its steps, with the time since the previous one.
+
+    \b
+    Examples:
+      tasker task history 0199c1f4-8a52
+      tasker task history 0199c1f4-8a52 --step process_payment
+    """
+    from tasker.cli.render.task import history_text
+
+    async def read(app: Fleet) -> Sequence[TransitionDetail]:
+        task = await find_task(app.tasks, task_uuid)
+        return await covered(app, task, await app.tasks.history(task), show_sensitive)
+
+    transitions = run_on_fleet(place, read)
+    chosen = [row for row in transitions if name in (None, row.step)]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(row.step for row in transitions if row.step))
+        raise StepNotFound(f"task {task_uuid} has no step {name!r}", hint=f"expected one of: {names}")
+    print_as(form, chosen, history_text)
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
+@FORMAT
+@fleet_options
+def cancel(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
+    """Cancel a task and all its unfinished steps. Running handlers are asked to stop."""
+
+    async def act(app: Fleet) -> dict[str, str]:
+        task = await find_task(app.tasks, task_uuid)
+        before = await app.tasks.cancel(task, reason=reason, actor=actor())
+        return {"task_uuid": task, "status": "cancelled", "previous_status": before}
+
+    done = run_on_fleet(place, act, operates=True)
+    print_as(form, done, lambda done: f"cancelled {done['task_uuid']} (was {done['previous_status']})")

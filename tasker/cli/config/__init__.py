@@ -1,1 +1,0 @@
-"""`tasker config`: one module per command."""

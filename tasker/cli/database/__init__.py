@@ -1,1 +1,0 @@
-"""`tasker db`: one module per larger command."""

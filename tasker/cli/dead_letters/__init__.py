@@ -1,1 +1,0 @@
-"""`tasker dlq`: dead letters."""

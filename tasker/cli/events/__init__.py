@@ -1,1 +1,0 @@
-"""`tasker events`: domain events."""

@@ -1,1 +1,0 @@
-"""Commands about the whole fleet: health, pauses, messaging backend."""

@@ -1,1 +1,0 @@
-"""Target fleet of a command: a database or a server."""

@@ -1,1 +1,0 @@
-"""`tasker profile`: named servers of a user."""

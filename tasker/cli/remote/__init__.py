@@ -1,0 +1,1 @@
+"""Requests of commands to a server, in place of a database."""

@@ -1,1 +1,0 @@
-"""`tasker task`: one module per command."""

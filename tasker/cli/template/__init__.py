@@ -1,1 +1,0 @@
-"""`tasker template` and `tasker new`: commands for authors of workflows."""

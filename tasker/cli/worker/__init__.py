@@ -1,1 +1,0 @@
-"""Commands that start long-running processes: `tasker worker`, `tasker orchestrator`, `tasker dev`."""

@@ -1,0 +1,320 @@
+"""Tasks over HTTP: create, read, wait, stream and cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict, Unpack
+from uuid import uuid4
+
+from tasker.client.calls.paths import path
+from tasker.client.connection import HttpConnection
+from tasker.client.responses import PaginationInfo, TaskListResponse, TaskResponse
+from tasker.client.task_events import TaskEvent, read_events
+from tasker.clock import BackoffPolicy
+from tasker.engine.states.task import TERMINAL
+from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
+from tasker.services.submission.starts import start_texts
+
+OnDuplicate = Literal["refuse", "return_existing"]
+STEPS_PAGE = 1000
+"""Steps of one answer."""
+MOST_LISTED = 500
+"""Maximum number of tasks of one list."""
+SLICE_SECONDS = 20.0
+"""Longest wait of one request: shorter than the time after which proxies close a silent connection."""
+QUIET_SECONDS = 45.0
+"""Seconds of silence after which a stream counts as lost: servers send a keep-alive every 15 seconds."""
+TAKEN_UP = BackoffPolicy(0.2, 5.0)
+TIMES = 8
+"""Maximum number of consecutive attempts to resume a wait or a stream."""
+AWAY = (ServerUnreachable, RequestTimeout, TooManyRequests)
+
+
+class TaskOptions(TypedDict, total=False):
+    """Optional attributes of a task. Tasks with the same template and idempotency key are one task.
+
+    It begins at `run_at`, a time with a zone, or after `delay` (a timedelta, seconds, or text such as `5m`).
+    """
+
+    priority: int
+    tags: Sequence[str]
+    idempotency_key: str | None
+    correlation_id: str | None
+    parent_correlation_id: str | None
+    run_at: datetime | str | None
+    delay: timedelta | float | str | None
+    expires_in: timedelta | float | str | None
+
+
+class TaskFilters(TypedDict, total=False):
+    """Filters of a list of tasks, combined with AND. Times are ISO 8601, `name` is the template's."""
+
+    name: str
+    version: str
+    initiator: str
+    source_system: str
+    tag: Sequence[str]
+    correlation_id: str
+    created_after: str
+    created_before: str
+    sort: Literal["-created_at", "created_at"]
+
+
+class TaskCalls:
+    """Calls on tasks. `initiator` and `source_system` are stored with every task that the client creates."""
+
+    connection: HttpConnection
+    initiator: str
+    source_system: str
+
+    async def create_task(
+        self,
+        name: str,
+        *,
+        namespace: str = "default",
+        context: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        reason: str = "Task requested",
+        on_duplicate: OnDuplicate = "refuse",
+        wait: float = 0.0,
+        **options: Unpack[TaskOptions],
+    ) -> TaskResponse:
+        """Create a task from a registered template; without `version` from the version registered last.
+
+        With `wait` the call returns when the task has ended, or after `wait` seconds. With an idempotency key the
+        request is retried if its response is lost, and still creates one task. Raises `TemplateNotFound`,
+        `InputInvalid`, `DuplicateTask`, `Overloaded`.
+        """
+        body = {
+            "name": name,
+            "namespace": namespace,
+            "version": version,
+            "context": _input(context),
+            "initiator": self.initiator,
+            "source_system": self.source_system,
+            "reason": reason,
+            "on_duplicate": on_duplicate,
+            **_encoded(options),
+        }
+        return TaskResponse.from_dict(await self.submit(body, wait=wait))
+
+    async def submit(self, body: Mapping[str, Any], *, wait: float = 0.0) -> dict[str, Any]:
+        """Create the task described by a request body, as `create_task`; return the whole response."""
+        params = {"wait": f"{wait:.3f}s"} if wait else {}
+        if body.get("idempotency_key") is None:
+            answer = await self.connection.send("POST", "/v1/tasks", params=params, body=body, waits=wait)
+            return dict(answer)
+        return await self._submit_surely(body, params, wait)
+
+    async def _submit_surely(self, body: Mapping[str, Any], params: Mapping[str, Any], wait: float) -> dict[str, Any]:
+        """Submit with retries; after a lost response the correlation id shows whether an existing task is this one."""
+        correlation = body.get("correlation_id") or str(uuid4())
+        request = {**body, "correlation_id": correlation}
+        again = {**request, "on_duplicate": "return_existing"}
+        answer: dict[str, Any] = await self.connection.send(
+            "POST", "/v1/tasks", params=params, body=request, again=again, waits=wait, repeatable=True
+        )
+        if answer.get("created") or body.get("on_duplicate") == "return_existing":
+            return answer
+        if answer.get("correlation_id") != correlation:
+            message = f"a task with this identity already exists: {answer['task_uuid']}"
+            raise DuplicateTask(message, task_uuid=answer["task_uuid"], state=answer["status"])
+        return {**answer, "created": True}
+
+    async def request_task(
+        self,
+        name: str,
+        *,
+        namespace: str = "default",
+        context: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        task_uuid: str | None = None,
+        reason: str = "Task requested",
+        **options: Unpack[TaskOptions],
+    ) -> str:
+        """Request a task from an orchestrator through the server's broker, and return its future identifier.
+
+        With a `task_uuid`, for example of a request whose response was lost, the request is retried and creates one
+        task. Requests that the orchestrator refuses are in `list_refused_messages`.
+        """
+        body = {
+            "name": name,
+            "namespace": namespace,
+            "version": version,
+            "context": _input(context),
+            "task_uuid": task_uuid,
+            "initiator": self.initiator,
+            "source_system": self.source_system,
+            "reason": reason,
+            **_encoded(options),
+        }
+        surely = task_uuid is not None
+        answer = await self.connection.send("POST", "/v1/task-requests", body=body, repeatable=surely)
+        return str(answer["task_uuid"])
+
+    async def create_tasks(
+        self, tasks: Sequence[Mapping[str, Any]], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> dict[str, Any]:
+        """Create up to 1,000 tasks, each with its own outcome in `results`: a failure does not affect the others."""
+        common = {"initiator": self.initiator, "source_system": self.source_system}
+        body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": on_duplicate}
+        return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
+
+    async def get_task(self, task_uuid: str) -> TaskResponse:
+        """The task with its steps, read page by page. Raises `TaskNotFound`."""
+        return await self._whole(await self.connection.get(path("/v1/tasks", task_uuid), {"steps_limit": STEPS_PAGE}))
+
+    async def _whole(self, task: Mapping[str, Any]) -> TaskResponse:
+        """The task with those of its steps that its answer left for later."""
+        steps, more = list(task.get("steps") or ()), task.get("more_steps")
+        while more:
+            params = {"steps_limit": STEPS_PAGE, "steps_offset": len(steps)}
+            page = await self.connection.get(path("/v1/tasks", task["task_uuid"]), params)
+            more = page["more_steps"] if page["steps"] else 0
+            steps += page["steps"]
+        return TaskResponse.from_dict({**task, "steps": steps})
+
+    async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
+        """Wait until the task has ended and return it.
+
+        Raises `TaskNotFound`, and `TimeoutError` after `timeout` seconds. The server holds the request until then, so
+        the client does not poll. A server restart in between is tolerated; if the server stays away, raises
+        `ServerUnreachable`.
+        """
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        failures = 0
+        while True:
+            left = SLICE_SECONDS if end is None else min(SLICE_SECONDS, end - loop.time())
+            asked_for, began = max(0.0, left), loop.time()
+            try:
+                answer = await self._answer(task_uuid, asked_for)
+            except AWAY:
+                failures += 1
+                if failures > TIMES or (end is not None and loop.time() >= end):
+                    raise
+                await asyncio.sleep(TAKEN_UP.pause(failures - 1))
+                continue
+            failures = 0
+            if answer["status"] in TERMINAL:
+                return await self._whole(answer)
+            if end is not None and loop.time() >= end:
+                raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
+            if loop.time() - began < asked_for / 2:  # the task was reset as it ended, or the server does not wait
+                await asyncio.sleep(min(1.0, asked_for))
+
+    async def _answer(self, task_uuid: str, seconds: float) -> dict[str, Any]:
+        """The task, when it has ended or after so many seconds."""
+        params = {"wait": f"{seconds:.3f}s", "steps_limit": STEPS_PAGE}
+        answer = await self.connection.get(path("/v1/tasks", task_uuid), params, waits=seconds)
+        return dict(answer)
+
+    async def stream(self, task_uuid: str, after: str | None = None) -> AsyncGenerator[TaskEvent, None]:
+        """Yield the events of a task, from its beginning or after the `place` of an event, until it has ended.
+
+        A lost connection is resumed where it was: no event is missed or repeated. The last event is the `end`. Raises
+        `TaskNotFound`, and `ServerUnreachable` if the server stays away.
+        """
+        seen: set[tuple[object, ...]] = set()
+        failures = 0
+        while True:
+            try:
+                async with aclosing(self._events(task_uuid, after)) as events:
+                    async for event in events:
+                        failures = 0
+                        after = event.place or after
+                        if event.kind != "transition" or event.key not in seen:
+                            seen.add(event.key)
+                            yield event
+                        if event.kind == "end":
+                            return
+            except AWAY:
+                if failures >= TIMES:
+                    raise
+            failures += 1
+            await asyncio.sleep(TAKEN_UP.pause(failures - 1))
+
+    async def _events(self, task_uuid: str, after: str | None) -> AsyncGenerator[TaskEvent, None]:
+        """Yield the events of one connection; without further events the `end` is made from the task's state."""
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": after} if after else {})
+        async with self.connection.stream(path("/v1/tasks", task_uuid, "events"), headers, QUIET_SECONDS) as answer:
+            if answer.status_code == 204:
+                yield TaskEvent("end", to_state=(await self.get_task(task_uuid)).status)
+                return
+            async with aclosing(read_events(answer.aiter_lines())) as events:
+                async for event in events:
+                    yield event
+
+    async def list_tasks(
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        namespace: str | None = None,
+        status: str | None = None,
+        **filters: Unpack[TaskFilters],
+    ) -> TaskListResponse:
+        """Return a page of at most 500 tasks, newest first. `status` is a task state, e.g. `complete`.
+
+        `pagination` says whether tasks come before and after those returned; its `page` is the one of `offset`. Raises
+        `UsageError`.
+        """
+        _check_page(limit, offset)
+        first, cut = divmod(offset, limit)
+        which = {"namespace": namespace, "status": status, "per_page": limit, **filters}
+        pages = [await self.connection.get("/v1/tasks", {**which, "page": first})]
+        if cut and pages[0]["pagination"]["has_next"]:  # an offset inside a page needs two pages
+            pages.append(await self.connection.get("/v1/tasks", {**which, "page": first + 1}))
+        tasks = [TaskResponse.from_dict(task) for page in pages for task in page["tasks"]]
+        pagination = PaginationInfo.from_dict(pages[0]["pagination"])
+        if cut:
+            pagination = replace(pagination, has_next=offset + limit < pagination.total_count, has_previous=True)
+        return TaskListResponse(tasks[cut : cut + limit], pagination)
+
+    async def cancel_task(self, task_uuid: str, *, reason: str = "") -> dict[str, Any]:
+        """Cancel a task and return its `task_uuid`, `status` and `previous_status`.
+
+        Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
+        """
+        params = {"reason": reason, "actor": self.initiator}
+        answer = await self.connection.send("DELETE", path("/v1/tasks", task_uuid), params=params)
+        return {name: answer.get(name) for name in ("task_uuid", "status", "previous_status")}
+
+    async def get_task_context(self, task_uuid: str) -> dict[str, Any]:
+        """Return the input of a task and the state of its execution. Raises `TaskNotFound`."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "context")))
+
+    async def get_task_details(self, task_uuid: str) -> dict[str, Any]:
+        """Return a task with the results of its steps and its whole history. Raises `TaskNotFound`."""
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "details")))
+
+    async def explain_task(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> dict[str, Any]:
+        """Explain for each unfinished step why it does not run now and what would change that.
+
+        Raises `TaskNotFound`, `StepNotFound`.
+        """
+        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step, "names": names}))
+
+
+def _check_page(limit: int, offset: int) -> None:
+    if not 1 <= limit <= MOST_LISTED:
+        raise UsageError(f"limit: expected 1 to {MOST_LISTED}, got {limit}", hint="change limit")
+    if offset < 0:
+        raise UsageError(f"offset: expected 0 or more, got {offset}", hint="change offset")
+
+
+def _input(context: Any) -> Any:
+    """Return an empty input for None; a value that is not a mapping is left for the server to reject."""
+    if context is None:
+        return {}
+    return dict(context) if isinstance(context, Mapping) else context
+
+
+def _encoded(options: TaskOptions) -> dict[str, Any]:
+    """Return the options as JSON values."""
+    start = start_texts(options.get("run_at"), options.get("delay"), options.get("expires_in"))
+    return {**options, **{name: text for name, text in start.items() if text is not None}}

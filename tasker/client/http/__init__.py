@@ -1,1 +1,0 @@
-"""Client of Tasker's HTTP API."""

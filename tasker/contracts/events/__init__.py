@@ -1,1 +1,0 @@
-"""Domain events from handlers to subscribers."""

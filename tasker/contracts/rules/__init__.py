@@ -1,1 +1,0 @@
-"""Rules for values in configurations and requests: permissions, retry profiles, bounds of numbers."""

@@ -1,0 +1,317 @@
+"""ClaimRow, TaskInputs, Result, AdvanceResult, ResultSink: what passes between worker and engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+
+from tasker.dataclasses import dataclass
+from tasker.engine.changes import ExpansionRecord, StepChange, completed, grown, soonest, soonest_retry
+from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Verdict
+from tasker.json_values import JsonText
+from tasker.logging.trace_context import TraceContext
+from tasker.settings.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
+from tasker.template.plan import Plan
+
+if TYPE_CHECKING:
+    from tasker.handlers.events.publisher import BasePublisher
+
+Answer = Mapping[str, Any]
+
+
+class ClaimRow(NamedTuple):
+    """Step that the caller may run now: `template` is the id of its plan, `ordinal` its position in the plan."""
+
+    step: str
+    task: str
+    name: str
+    template: int
+    ordinal: int
+    token: int
+    attempt: int
+    inputs: Mapping[str, Any] | None = None
+    checkpoint: Mapping[str, Any] | None = None
+    apart: bool = False
+    """True if two workers were lost while running the step: it is isolated in a child process, if the worker can."""
+    later: bool = False
+    """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
+
+    @classmethod
+    def parse(cls, row: Answer) -> ClaimRow:
+        """Parse a row of `claims`."""
+        return cls(
+            row["step"],
+            row["task"],
+            row["name"],
+            row["template"],
+            row["ordinal"],
+            row["token"],
+            row["attempt"],
+            row.get("inputs"),
+            row.get("checkpoint"),
+            bool(row.get("apart")),
+            bool(row.get("later")),
+        )
+
+
+@dataclass(slots=True)
+class TaskInputs:
+    """Task as the handlers of its steps see it.
+
+    `results` maps a step name to (ordinal of the template step, result), and grows while the object is cached.
+    """
+
+    context: Mapping[str, Any]
+    correlation_id: str
+    trace: TraceContext | None = None
+    results: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    decided: set[str] = field(default_factory=set)
+    """Steps whose created steps are known."""
+    created: dict[int, list[str]] = field(default_factory=dict)
+    """Names of the steps created by `decided`, by the ordinal of the template step."""
+    uses: int = 0
+    """Number of steps started with this object."""
+
+    @classmethod
+    def parse(cls, row: Answer, results: dict[str, tuple[int, Any]]) -> TaskInputs:
+        """Parse the parts of an answer that describe one task."""
+        trace = row.get("trace")
+        trace = TraceContext(**trace) if trace else None
+        return cls(row["context"], row["correlation"], trace, results)
+
+
+Inputs: TypeAlias = Mapping[str, TaskInputs]
+"""Handler inputs, by task."""
+
+
+class TooLarge(NamedTuple):
+    """Size of a step's inputs that the database cannot return, with the task's correlation id and trace."""
+
+    bytes: int
+    results: int
+    largest: Sequence[tuple[str, int]]
+    """Names of ancestors and the sizes of their results."""
+    correlation_id: str
+    trace: TraceContext | None = None
+
+    @classmethod
+    def parse(cls, row: Answer) -> TooLarge:
+        """Parse a row of `too_large`."""
+        trace = TraceContext(**row["trace"]) if row.get("trace") else None
+        largest = [(name, size) for name, size in row["largest"]]
+        return cls(row["bytes"], row["results"], largest, row["correlation"], trace)
+
+
+def too_large_of(answer: Answer) -> dict[str, TooLarge]:
+    """Return the steps whose inputs did not fit into an answer."""
+    return {step: TooLarge.parse(row) for step, row in (answer.get("too_large") or {}).items()}
+
+
+def inputs_of(answer: Answer) -> Inputs:
+    """Parse the inputs from the answer of `tasker.inputs_v1`, or of a claim, which has the same keys."""
+    results = answer.get("results") or {}
+    return {task: TaskInputs.parse(row, results.get(task) or {}) for task, row in (answer.get("tasks") or {}).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedEvents:
+    """One event as subscribers get it, or the reason why it is withheld.
+
+    `payload` is None if the engine takes it from the result; `publisher` is notified once the event is accepted.
+    """
+
+    event: Mapping[str, Any] | None = None
+    publisher: BasePublisher | None = None
+    payload: JsonText | None = None
+    metadata: JsonText | None = None
+    withheld: str | None = None
+    took_ms: float = 0.0
+    """Time it took to make the event, in milliseconds."""
+
+    def stored(self, delivery_mode: str) -> dict[str, Any] | None:
+        """Return the arguments for `tasker.write_events`, or None if the event follows from the result alone."""
+        if self.withheld is not None or self.event is None:
+            return {"w": self.withheld or "no task was created from it"}
+        if delivery_mode == "durable" and self.payload is None and self.publisher is None:
+            return None
+        details = {"p": self.payload, "m": self.metadata, "by": self.event["metadata"]["fired_by"]}
+        return {"id": self.event["event_id"], **{name: value for name, value in details.items() if value is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEvents:
+    """Events of one result: `stored` by their numbers, `here` those to publish in this process.
+
+    Events that the handler published itself are numbered after those that its step declares.
+    """
+
+    stored: Mapping[str, Any] = field(default_factory=dict)
+    here: tuple[tuple[str, AnnouncedEvents], ...] = ()
+    """Pairs of delivery mode and event, in the order of their numbers."""
+
+    def and_published(
+        self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool
+    ) -> ResultEvents:
+        """Return these events and one that the handler published itself; `told` adds it to `here`.
+
+        The engine gets each with its condition, because only the engine knows which outcome is accepted.
+        """
+        event_fields = {"n": event.name, "d": event.delivery_mode, "c": event.condition}
+        stored = (
+            {}
+            if event.delivery_mode == "fast"
+            else {str(number): {**(announced.stored("durable") or {}), **event_fields}}
+        )
+        here = ((event.delivery_mode, announced),) if told and announced.event is not None else ()
+        return ResultEvents({**self.stored, **stored}, (*self.here, *here))
+
+    def and_(self, announced: AnnouncedEvents, number: int, delivery_mode: str) -> ResultEvents:
+        """Return these events and one more."""
+        stored = None if delivery_mode == "fast" else announced.stored(delivery_mode)
+        has_event = announced.event is not None
+        return ResultEvents(
+            self.stored if stored is None else {**self.stored, str(number): stored},
+            (*self.here, (delivery_mode, announced)) if has_event else self.here,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Outcome of an attempt, to be reported."""
+
+    claim: Claim
+    plan: Plan
+    duration_ms: int
+    outcome: Success | Failure
+    events: ResultEvents | None = None
+    """Events that the step publishes with the result; None if nothing is known of them, or the step declares none."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """Failure of the attempt, or None if it succeeded."""
+        return self.outcome if isinstance(self.outcome, Failure) else None
+
+    @property
+    def success(self) -> Success | None:
+        """Success of the attempt, or None if it failed."""
+        return self.outcome if isinstance(self.outcome, Success) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CompletingWorker:
+    """Worker that reports results, and the work it could run next.
+
+    It states free slots, namespaces by id, and the handlers that it cannot resolve.
+    """
+
+    worker: str
+    slots: int = 0
+    namespace_ids: Sequence[int] = ()
+    unserved: Sequence[str] = ()
+    window: int = ENQUEUE_WINDOW
+    timeout_ms: int = STEP_TIMEOUT_MS
+    grace_ms: int = STEP_GRACE_MS
+
+    def args(self, slots: int | None = None) -> dict[str, Any]:
+        """Return the caller's part of an engine function's arguments; `slots` overrides the worker's own number."""
+        return {
+            "worker": self.worker,
+            "slots": max(0, self.slots if slots is None else slots),
+            "namespace_ids": self.namespace_ids,
+            "unserved": self.unserved,
+            "window": self.window,
+            "timeout_ms": self.timeout_ms,
+            "grace_ms": self.grace_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceResult:
+    """Outcome of a write: claims handed off, tasks that ended, messages sent, and verdicts on changes not accepted."""
+
+    claims: Sequence[ClaimRow] = ()
+    finished: Mapping[str, str] = field(default_factory=dict)
+    """Final states of the tasks that ended, by task."""
+    sent: Mapping[str, int] = field(default_factory=dict)
+    """Number of wake-up messages sent, by namespace."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """Verdicts by step; a step that is not in it was accepted."""
+    inputs: Inputs | None = None
+    """Handler inputs of the claims, if the answer has them."""
+    completed: Mapping[str, int] = field(default_factory=dict)
+    """Steps completed by this write, with the token of their final result."""
+    grown: Mapping[str, ExpansionRecord] = field(default_factory=dict)
+    """Expansions made by the steps that decided, by step."""
+    retry_in_ms: int | None = None
+    """Milliseconds until the first step is due that waits since this write, for a retry or for its delay."""
+    at: str | None = None
+    """Database time at which tasks began or ended with this write."""
+    too_large: Mapping[str, TooLarge] = field(default_factory=dict)
+    """Claimed steps whose inputs the database cannot return."""
+
+    @classmethod
+    def parse(cls, answer: Answer, changes: Sequence[StepChange] = ()) -> Self:
+        """Parse the answer of an engine function to these changes."""
+        verdicts = {step: Verdict(verdict) for step, verdict in (answer.get("verdicts") or {}).items()}
+        return cls(
+            [ClaimRow.parse(row) for row in answer.get("claims") or ()],
+            answer.get("finished") or {},
+            answer.get("sent") or {},
+            verdicts,
+            inputs_of(answer) if "tasks" in answer else None,
+            completed(changes, verdicts),
+            grown(changes, verdicts),
+            soonest([soonest_retry(changes), answer.get("begins_in_ms")]),
+            answer.get("at"),
+            too_large_of(answer),
+            **cls.more(answer),
+        )
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        """Return the fields that the answer of this function has in addition."""
+        return {}
+
+    @property
+    def refused(self) -> dict[str, Verdict]:
+        """Steps whose changes will never be accepted."""
+        return {step: verdict for step, verdict in self.verdicts.items() if verdict.is_refusal}
+
+    def comes_again(self, step_uuid: str) -> bool:
+        """Return True if the step's change may be accepted later and must be reported again."""
+        verdict = self.verdicts.get(step_uuid)
+        return verdict is not None and verdict.is_retryable
+
+    def has_completed(self, claim: Claim) -> bool:
+        """Return True if the result of this claim is the final one: a complete step never changes again (rule 2)."""
+        return self.completed.get(claim.step_uuid) == claim.token
+
+    @staticmethod
+    def merged(results: Sequence[AdvanceResult]) -> AdvanceResult:
+        """Merge the outcomes of several writes. If two describe the same step or task, the last one wins."""
+        if len(results) == 1:
+            return results[0]
+        sent: dict[str, int] = {}
+        for namespace, count in [item for result in results for item in result.sent.items()]:
+            sent[namespace] = sent.get(namespace, 0) + count
+        return AdvanceResult(
+            claims=[claim for result in results for claim in result.claims],
+            finished={task: state for result in results for task, state in result.finished.items()},
+            sent=sent,
+            verdicts={step: verdict for result in results for step, verdict in result.verdicts.items()},
+            completed={step: token for result in results for step, token in result.completed.items()},
+            grown={step: growth for result in results for step, growth in result.grown.items()},
+            retry_in_ms=soonest(result.retry_in_ms for result in results),
+        )
+
+
+OnAdvanced: TypeAlias = Callable[[AdvanceResult], None]
+
+
+class ResultSink(Protocol):
+    """Receiver of results that returns the next claims of the caller."""
+
+    async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
+        """Store the results. Raises `DatabaseUnavailable`: all of them may then be reported again."""
+        ...

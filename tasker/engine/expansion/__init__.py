@@ -1,0 +1,1 @@
+"""Steps that decisions and batches add to the graph of a task."""

@@ -1,0 +1,92 @@
+"""ExistingStep, NewStep, GraphDelta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.engine.expansion.batches import instance_number
+from tasker.template.plan import Plan, StepPlan
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingStep:
+    """Existing step of a task: its name, the template step it was made from, and whether it is undecided.
+
+    `open` is True until the step is complete or resolved: an open decision or batchable step has not decided, and a
+    step in `error` may still be repaired.
+    """
+
+    name: str
+    template_step: str
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewStep:
+    """Step to create. `parents` are names of steps that exist or are created together with it."""
+
+    name: str
+    template_step: str
+    parents: tuple[str, ...]
+    inputs: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Steps that the completion of one decision or batchable step adds to the task, in topological order."""
+
+    steps: tuple[NewStep, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+Existing = Sequence[ExistingStep]
+
+
+class GraphDelta:
+    """Existing steps, by the template step they were made from, and the steps that this expansion adds."""
+
+    def __init__(self, plan: Plan, parent: StepPlan, existing: Existing) -> None:
+        self.plan, self.parent = plan, parent
+        self.new: list[NewStep] = []
+        self._instances: dict[str, list[str]] = {}
+        for step in existing:
+            self._instances.setdefault(step.template_step, []).append(step.name)
+        for name, instances in self._instances.items():
+            if plan.by_name[name].type.is_pattern:
+                instances.sort(key=partial(instance_number, pattern=name))
+        undecided = {
+            step.template_step
+            for step in existing
+            if step.open and step.template_step != parent.name and plan.by_name[step.template_step].type.expands
+        }
+        self._undecided = plan.below.reached(list(undecided))
+
+    def exists(self, name: str) -> bool:
+        """Return whether the template step has at least one instance."""
+        return name in self._instances
+
+    def waits_for_decision(self, step: StepPlan) -> bool:
+        """Return whether an existing ancestor may still create steps above this one."""
+        return step.name in self._undecided
+
+    def instances_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the existing steps of these template steps; for a pattern, all its workers."""
+        return tuple(instance for name in names for instance in self._instances.get(name, ()))
+
+    def add(
+        self,
+        step: StepPlan,
+        parents: Iterable[str],
+        *,
+        name: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Create an instance of `step` below `parents` without duplicates; `name` defaults to the step's own."""
+        created = NewStep(name or step.name, step.name, tuple(dict.fromkeys(parents)), inputs)
+        self.new.append(created)
+        self._instances.setdefault(step.name, []).append(created.name)
+        if step.type.expands:
+            self._undecided |= self.plan.below.reached([step.name], self._undecided)

@@ -1,0 +1,1 @@
+"""The state machines of tasks and steps, as tables."""

@@ -1,0 +1,261 @@
+"""Buffer > flush > hand-off: results to the database in batches.
+
+Results that cannot be stored stay in the `CompletionBuffer`. While writes are slow or fail, the breaker `completion`
+stops new claims; results are still written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from tasker.clock import BackoffPolicy
+from tasker.dataclasses import maker_of
+from tasker.engine.exchange import AdvanceResult, OnAdvanced, Result, ResultSink
+from tasker.errors import DatabaseError, LockTimeout
+from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.event_bus import AcceptedEventBus
+from tasker.execution.in_flight import ReleasedClaim
+from tasker.execution.worker import Worker
+from tasker.handlers.claims import Claim, Failure, Verdict
+from tasker.plugins.hook_arguments import StoredAttempt
+from tasker.resilience.breaker import BreakerState, SlowCalls
+from tasker.resilience.outage import Failing
+
+
+class HandOffStarter:
+    """Background start of the claims of answers in `worker`, one answer after another.
+
+    `on_failed` is called when an answer could not be started: no worker runs its claims then. Later answers still
+    start.
+    """
+
+    def __init__(self, worker: Worker, on_failed: Callable[[], None]) -> None:
+        self._worker, self._on_failed = worker, on_failed
+        self._waiting: deque[AdvanceResult] = deque()
+        self._failure: Exception | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, answer: AdvanceResult) -> None:
+        """Start the claims of the answer in the next turn of the loop, after the pending write was sent."""
+        self._waiting.append(answer)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        await asyncio.sleep(0)
+        while self._waiting:
+            try:
+                await self._worker.accept(self._waiting.popleft())
+            except Exception as error:
+                self._failure = error
+                self._on_failed()
+
+    def raise_failure(self) -> None:
+        """Raise the error of the last failed start since the previous call, if any."""
+        error, self._failure = self._failure, None
+        if error is not None:
+            raise error
+
+    async def stop(self) -> bool:
+        """Stop starting claims and free their slots; return True when claims were dropped."""
+        task, waiting = self._task, len(self._waiting)
+        while self._waiting:
+            self._worker.slots.finish(len(self._waiting.popleft().claims))
+        if task is None or task.done():
+            return waiting > 0
+        task.cancel()
+        await asyncio.wait([task])
+        return True
+
+
+OnStored = Callable[[Sequence[StoredAttempt]], None]
+Release = Callable[[list[ReleasedClaim]], Awaitable[None]]
+FAILED = BackoffPolicy(0.05, 2.0)
+"""Pauses in seconds after failed writes, while the breaker names no time."""
+BREAKER = "completion_breaker"
+"""Reason under which the breaker throttles claims."""
+_log = logging.getLogger("tasker.execution")
+_make_stored = maker_of(StoredAttempt)
+
+
+class Completer:
+    """Writer of the worker's buffer in batches, which starts the claims of hand-offs at once.
+
+    Call `apply_breaker` when the breaker has changed.
+
+    Parameters: `sink` stores results; `release` releases claims; `breaker` records how long writes took; `on_advanced`
+    gets every answer (tasks that ended, retries to come); `on_lost` is called when an answer of the database was lost;
+    `bus` publishes the events of accepted results; `on_stored` gets the attempts with a final verdict.
+    """
+
+    def __init__(
+        self,
+        buffer: CompletionBuffer,
+        worker: Worker,
+        sink: ResultSink,
+        release: Release,
+        breaker: SlowCalls,
+        *,
+        on_advanced: OnAdvanced,
+        on_lost: Callable[[], None],
+        bus: AcceptedEventBus,
+        on_stored: OnStored | None = None,
+    ) -> None:
+        self._buffer, self._worker, self._sink, self._release = buffer, worker, sink, release
+        self._breaker, self._on_advanced, self._on_lost, self._bus = breaker, on_advanced, on_lost, bus
+        self._on_stored, self._failures, self._failing = on_stored, 0, Failing("storing_results", _log)
+        self._handed_over = HandOffStarter(worker, buffer.resume)
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Write until cancelled. After a crash, a new call first writes what the crash left."""
+        self._buffer.resume()
+        try:
+            while True:
+                await self._buffer.filled()
+                await self._round()
+        finally:
+            if await self._handed_over.stop():
+                self._on_lost()
+
+    async def _round(self) -> None:
+        try:
+            await self._flush()
+            self._failing.succeeded()
+            self._failures = 0
+        except DatabaseError as error:
+            self._failing.failed(error)
+            await self._wait_for_database()
+        self._buffer.settle()
+        await asyncio.sleep(0)  # lets claims run between two writes, which otherwise reserve every free slot
+
+    def apply_breaker(self) -> None:
+        """Throttle claims while the breaker is open; half-open, allow one more step, whose result tests writes soon."""
+        guard, slots = self._breaker.guard, self._worker.slots
+        level = logging.DEBUG if guard.sees_outage else logging.WARNING
+        if guard.state is BreakerState.OPEN:
+            slots.throttle(BREAKER, level=level)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(guard.retry_after + 0.001, self.apply_breaker)
+        elif guard.state is BreakerState.HALF_OPEN:
+            slots.throttle(BREAKER, at_most=slots.running + 1, level=level)
+        else:
+            slots.unthrottle(BREAKER)
+
+    async def _flush(self) -> None:
+        self._handed_over.raise_failure()
+        if self._buffer.has_releases:
+            await self._release_claims()
+        if not self._buffer.has_results:
+            return
+        with (
+            self._buffer.write(self._worker.settings.batch) as (new, again),
+            self._worker.slots.reserve_for_flush(len(new) + len(again), waits=bool(again)) as reservation,
+        ):
+            advanced = await self._flush_batch(new, again, reservation.slots)
+            reservation.used = len(advanced.claims)
+        try:
+            self._finish(new + again, advanced)
+        finally:  # the hand-offs have their slots already
+            if advanced.claims:
+                await self._start(advanced)
+
+    async def _start(self, advanced: AdvanceResult) -> None:
+        """Start the hand-offs: during the next write where enough results wait for one or the start takes long.
+
+        With few results waiting, the next write waits for the steps started now, and stores their results as well.
+        """
+        together = self._worker.start_batch_size
+        if self._buffer.waiting * 2 >= together or len(advanced.claims) > together:
+            self._handed_over.begin(advanced)
+        else:
+            await self._worker.accept(advanced)
+
+    async def _flush_batch(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
+        """Store results whatever the state of the breaker, and report the time per result to it.
+
+        New results skip tasks that are locked; results that were skipped before wait for the lock.
+        """
+        guard, began, answers = self._breaker.guard, self._breaker.now(), list[AdvanceResult]()
+        permit = guard.should_allow()
+        try:
+            for results, wait in ((again, True), (new, False)):
+                if results:
+                    answers.append(await self._sink.process(results, self._worker.caller(slots), wait=wait))
+                    slots -= len(answers[-1].claims)
+        except BaseException as error:
+            if permit is not None:
+                guard.record_failure(permit, error) if isinstance(error, DatabaseError) else guard.abandoned(permit)
+            raise
+        if permit is not None:
+            self._breaker.record_success(permit, (self._breaker.now() - began) / (len(new) + len(again)))
+        return AdvanceResult.merged(answers)
+
+    def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
+        worker, over = self._worker, list[Claim]()
+        for result in results:
+            if advanced.comes_again(result.claim.step_uuid):
+                self._buffer.add_again(result)
+                continue
+            over.append(result.claim)
+            if advanced.has_completed(result.claim):  # only now: a result that was refused is no input
+                worker.inputs.add_result(result, advanced.grown.get(result.claim.step_uuid))
+        worker.claims.let_go(over)
+        worker.whole_runs.written(results, advanced)
+        worker.inputs.forget(advanced.finished)
+        if any(result.events for result in results):
+            self._bus.accepted(_accepted(results, advanced))
+        self._on_advanced(advanced)
+        if self._on_stored is not None and (stored := _stored(results, advanced)):
+            self._on_stored(stored)
+
+    async def _release_claims(self) -> None:
+        try:
+            with self._buffer.release() as given_back:
+                await self._release(given_back)
+        except LockTimeout:  # a task is locked: results do not wait for releases
+            return
+        self._worker.released([release.claim for release in given_back])
+
+    async def _wait_for_database(self) -> None:
+        """Wait before the next write: a short time, or the breaker's time once it is open."""
+        self._on_lost()
+        self._worker.forget()  # the server that answers next may lack the latest writes of this one
+        await asyncio.sleep(self._breaker.guard.retry_after or FAILED.pause(self._failures))
+        self._failures += 1
+
+
+def _accepted(results: list[Result], advanced: AdvanceResult) -> list[Result]:
+    """Return the accepted results; of two claims of one step the newer counts.
+
+    Those of an earlier write whose answer was lost are included.
+    """
+    newest = {result.claim.step_uuid: result for result in sorted(results, key=lambda result: result.claim.token)}
+    verdicts = advanced.verdicts
+    return [
+        newest_result
+        for step, newest_result in newest.items()
+        if verdicts.get(step) in (None, Verdict.ALREADY_ACCEPTED)
+    ]
+
+
+def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttempt, ...]:
+    """Return the attempts with the verdict of this write; results that will be written again are left out."""
+    result_verdicts = [(result, advanced.verdicts.get(result.claim.step_uuid)) for result in results]
+    return tuple(
+        [
+            _attempt(result, verdict)
+            for result, verdict in result_verdicts
+            if verdict is None or not verdict.is_retryable
+        ]
+    )
+
+
+def _attempt(result: Result, verdict: Verdict | None) -> StoredAttempt:
+    error_type = result.outcome.error_type if isinstance(result.outcome, Failure) else None
+    accepted = verdict in (None, Verdict.ALREADY_ACCEPTED)
+    return _make_stored(result.claim.namespace, error_type, result.duration_ms, accepted)

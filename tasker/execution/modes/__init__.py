@@ -1,0 +1,1 @@
+"""Places where handlers run: the event loop, threads, child processes."""

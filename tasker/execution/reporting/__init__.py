@@ -1,1 +1,0 @@
-"""Output of running handlers: log lines, prints and progress, stored with their steps."""

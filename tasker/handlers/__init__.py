@@ -1,0 +1,1 @@
+"""Opening; lazy names for the five doors."""

@@ -1,0 +1,180 @@
+"""Claim, Success, Failure: what an attempt gets and ends as; bounds of subscribers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import field
+from enum import StrEnum
+from typing import Any, Protocol, Self
+
+from tasker.dataclasses import dataclass
+from tasker.json_values import JsonText
+from tasker.logging.trace_context import TraceContext, TraceOf
+from tasker.settings.defaults import SUBSCRIBER_BUFFER, SUBSCRIBER_TIMEOUT_MS
+
+KEPT_EVENTS = "events"
+"""Key of a checkpoint under which the events published before it are stored."""
+MOST_EVENTS = 100
+"""Maximum number of events that a handler may publish with one result."""
+MOST_BYTES = 1024 * 1024
+"""Maximum total size of their payloads as JSON, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerEvent:
+    """Event published by a handler itself, in addition to the events that its template declares."""
+
+    name: str
+    payload: JsonText | None
+    condition: str = "success"
+    """Outcome of the attempt with which the event is published."""
+    delivery_mode: str = "durable"
+    withheld: str | None = None
+    """Reason why the event is not published; it then has no payload."""
+    carried: bool = False
+    """True if the event was published before a checkpoint of its step."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form stored in a checkpoint and sent from a child process to its parent."""
+        return {
+            "name": self.name,
+            "payload": self.payload and self.payload.text,
+            "condition": self.condition,
+            "delivery_mode": self.delivery_mode,
+            "withheld": self.withheld,
+            "carried": self.carried,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any], **changed: Any) -> Self:
+        """Restore an event from `to_json`; `changed` replaces fields."""
+        text = fields["payload"]
+        return cls(**{**fields, "payload": None if text is None else JsonText(text), **changed})
+
+
+class HandlerEvents(Protocol):
+    """Receiver of the events that one handler call publishes; thread-safe."""
+
+    def publish(self, name: str, payload: Mapping[str, Any], condition: str, delivery_mode: str) -> bool:
+        """Accept an event. Return False, and never raise, if it will not be published."""
+        ...
+
+
+publishing: ContextVar[HandlerEvents | None] = ContextVar("tasker_publishing", default=None)
+"""Receiver of the step whose handler runs in this context."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberLimits:
+    """Limits of each subscriber. `log_errors`: whether the errors that it raises are logged automatically."""
+
+    buffer: int = SUBSCRIBER_BUFFER
+    """Maximum number of events waiting for the subscriber; further events are dropped and counted."""
+    timeout_ms: int = SUBSCRIBER_TIMEOUT_MS
+    """Time for one event after which the subscriber is logged by name. It is not stopped and delays no other."""
+    log_errors: bool = True
+
+
+LIMITS = SubscriberLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Right of one worker to run one attempt of a step. `token` and `worker` fence every write about the attempt.
+
+    `template` is the identifier of the step's plan, `ordinal` the step's position in the plan.
+    """
+
+    step_uuid: str
+    task_uuid: str
+    name: str
+    template: int
+    ordinal: int
+    namespace: str
+    token: int
+    attempt: int
+    """Number of this execution, from 1."""
+    max_attempts: int
+    correlation_id: str
+    inputs: Mapping[str, Any] | None = field(default=None, repr=False)
+    checkpoint: Mapping[str, Any] | None = field(default=None, repr=False)
+    worker: str = ""
+    """Incarnation that owns the claim. If it is fenced before it stored results, its successor reports them."""
+    isolated: bool = False
+    """True if the step has lost its worker twice: it then runs in a child process where possible."""
+    trace: TraceContext | None = None
+    """Trace context that the task was submitted with."""
+    trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
+    """Plugin callback for the trace context of the handler; called only when the context is needed."""
+
+    @property
+    def key(self) -> str:
+        """Return the key of the template's step, as workers report the steps that they do not serve."""
+        return f"{self.template}:{self.ordinal}"
+
+    @property
+    def checkpoint_data(self) -> dict[str, Any] | None:
+        """Return the checkpoint as the handler sees it, without stored events, or None if there is no checkpoint."""
+        return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
+
+    @property
+    def propagated_trace(self) -> TraceContext | None:
+        """Return the trace context for the handler: that of the submission, or the one that a plugin returns."""
+        if self.trace_of is None:
+            return self.trace
+        return self.trace_of(self.task_uuid, self.step_uuid, self.token, self.trace)
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """Return value of a handler in its stored form: checked, and encoded once.
+
+    The value itself is not retained, since the handler may still reference and change it.
+    """
+
+    encoded: JsonText
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    events: Sequence[HandlerEvent] = ()
+    """Events that the handler published itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Reason why an attempt failed. `retry_after` is the delay in seconds that the failure itself requests."""
+
+    message: str
+    error_type: str
+    retryable: bool
+    error_code: str | None = None
+    retry_after: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    handler: str | None = None
+    events: Sequence[HandlerEvent] = ()
+    """Events that the handler published itself, if they were received."""
+
+
+class Verdict(StrEnum):
+    """Answer of the engine to one change or message; each gets its own answer."""
+
+    ACCEPTED = "accepted"
+    ALREADY_ACCEPTED = "already_accepted"
+    STALE = "stale"
+    CANCELLED = "cancelled"
+    BUSY = "busy"
+    REPLAN = "replan"
+    NOT_STORABLE = "not_storable"
+    UNKNOWN = "unknown"
+    """This database has never had the step."""
+    HELD = "held"
+    """The step is paused until it is resumed."""
+
+    @property
+    def is_retryable(self) -> bool:
+        """Return whether the same change may be accepted later: the task was locked or its graph had changed."""
+        return self in (Verdict.BUSY, Verdict.REPLAN)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Return whether the change will never be accepted and is discarded."""
+        return self in (Verdict.STALE, Verdict.CANCELLED, Verdict.NOT_STORABLE)

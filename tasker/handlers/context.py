@@ -1,0 +1,327 @@
+"""StepContext: input, results above, settings, attempt, cancel flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, Self
+from uuid import UUID
+
+from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
+
+from tasker.handlers.claims import Claim, HandlerEvents
+from tasker.handlers.copies import CopyOnRead, deep_copy
+from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
+from tasker.handlers.legacy_event import FfiStepEvent, event_for, task_fields
+from tasker.handlers.readable import yes_or_no
+from tasker.handlers.reporting import ProgressReporting
+from tasker.handlers.results import Model
+from tasker.template.names import MAX_ATTEMPTS
+from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.models import TaskSequenceStepWrapper, TaskWrapper
+
+
+class Resuming:
+    """Part of `StepContext` that reads the checkpoint."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def checkpoint(self) -> dict[str, Any] | None:
+            """Data that the last `checkpoint_yield` of this step stored; None without one."""
+            ...
+
+    @property
+    def checkpoint_cursor(self) -> Any | None:
+        """Position of the last checkpoint; None without one."""
+        return (self.checkpoint or {}).get("cursor")
+
+    @property
+    def checkpoint_items_processed(self) -> int:
+        """Number of items processed at the last checkpoint; 0 without one."""
+        return (self.checkpoint or {}).get("items_processed") or 0
+
+    @property
+    def accumulated_results(self) -> dict[str, Any] | None:
+        """Results stored with the last checkpoint; None without any."""
+        return (self.checkpoint or {}).get("accumulated_results")
+
+    @yes_or_no
+    def has_checkpoint(self) -> bool:
+        """True if an earlier run of this step stored a checkpoint."""
+        return self.checkpoint is not None
+
+
+_KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
+"""Fields that are copied when they are first read, and the attributes that hold the originals until then."""
+_MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id", *_KEPT)
+
+
+class CancelFlag(Protocol):
+    """Flag that the worker sets to ask a handler to stop; `threading.Event` is one."""
+
+    def is_set(self) -> bool:
+        """Return True once the handler should stop."""
+        ...
+
+
+class StepContext(ProgressReporting, Resuming, Model):
+    """Everything a handler may read. No accessor raises for a missing value.
+
+    `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
+    `step_config` the template's `initialization`. `retry_count` is 0 on the first run; `max_retries` is the maximum
+    number of executions.
+    """
+
+    event: FfiStepEvent
+    task_uuid: UUID
+    step_uuid: UUID
+    correlation_id: UUID
+    handler_name: str
+    input_data: dict[str, Any] = Field(default_factory=dict)
+    dependency_results: dict[str, Any] = Field(default_factory=dict)
+    step_config: dict[str, Any] = Field(default_factory=dict)
+    step_inputs: dict[str, Any] = Field(default_factory=dict)
+    retry_count: int = 0
+    max_retries: int = MAX_ATTEMPTS
+
+    _claim: Claim | None = PrivateAttr(None)
+    _template: tuple[str, str, str] | None = PrivateAttr(None)
+    _step: StepPlan | None = PrivateAttr(None)
+    _cancel_flag: CancelFlag | None = PrivateAttr(None)
+    _events: HandlerEvents | None = PrivateAttr(None)
+    _inputs: CopyOnRead | None = PrivateAttr(None)
+    _results: CopyOnRead | None = PrivateAttr(None)
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        claim: Claim,
+        plan: Plan,
+        step: StepPlan,
+        task_context: Mapping[str, Any],
+        dependency_results: Mapping[str, Any],
+        cancel_flag: CancelFlag | None = None,
+        events: HandlerEvents | None = None,
+    ) -> StepContext:
+        """Return the context of a claimed step, without validation because the worker's values are valid.
+
+        `dependency_results` are unwrapped values by step name. `event` and the ids are created when they are first
+        read, which most handlers do not do; the task's context and each result are likewise copied only when read.
+        """
+        self = cls.__new__(cls)
+        setting = object.__setattr__
+        setting(
+            self,
+            "__dict__",
+            {
+                "handler_name": step.handler.callable,
+                "step_config": deep_copy(dict(step.handler.initialization)),
+                "step_inputs": deep_copy(dict(claim.inputs)) if claim.inputs else {},
+                "retry_count": claim.attempt - 1,
+                "max_retries": claim.max_attempts,
+            },
+        )
+        setting(self, "__pydantic_fields_set__", _field_names(cls).copy())
+        setting(self, "__pydantic_extra__", None)
+        setting(
+            self,
+            "__pydantic_private__",
+            {
+                "_claim": claim,
+                "_template": (plan.namespace, plan.name, plan.version),
+                "_step": step,
+                "_cancel_flag": cancel_flag,
+                "_events": events,
+                "_inputs": CopyOnRead.of(task_context),
+                "_results": CopyOnRead.of(dependency_results),
+            },
+        )
+        return self
+
+    @classmethod
+    def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> StepContext:
+        """Return the context from the event form of a step."""
+        data = event.task_sequence_step
+        step = data.get("workflow_step") or {}
+        handler = (data.get("step_definition") or {}).get("handler") or {}
+        return cls(
+            event=event,
+            task_uuid=UUID(event.task_uuid),
+            step_uuid=UUID(event.step_uuid),
+            correlation_id=UUID(event.correlation_id),
+            handler_name=handler_name,
+            input_data=task_fields(data).get("context") or {},
+            dependency_results=unwrap_all(data.get("dependency_results")),
+            step_config=handler.get("initialization") or {},
+            step_inputs=step.get("inputs") or {},
+            retry_count=step.get("attempts") or 0,
+            max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _MADE_WHEN_READ:
+                return super().__getattr__(name)
+            if name in _KEPT:
+                value: Any = dict(getattr(self, _KEPT[name]))
+            else:
+                value = self._event() if name == "event" else UUID(getattr(self._claim, name))
+            return self.__dict__.setdefault(name, value)  # several threads may be the first to read it
+
+        def _event(self) -> FfiStepEvent:
+            return event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
+
+    @model_serializer(mode="wrap")
+    def _with_event(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        for name in _MADE_WHEN_READ:
+            getattr(self, name)
+        plain: dict[str, Any] = serialize(self)
+        return plain
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Return the fields that identify the attempt; its input, which may be large and secret, is omitted."""
+        return [("handler", self.handler_name), ("task", str(self.task_uuid)), ("attempt", self.retry_count + 1)]
+
+    def __eq__(self, other: object) -> bool:
+        for context in (self, other):
+            if isinstance(context, StepContext):
+                context._copy_kept()
+        return super().__eq__(other)
+
+    def _copy_kept(self) -> None:
+        for name in _KEPT:
+            getattr(self, name)
+
+    def read_singly(self, name: str) -> Mapping[str, Any]:
+        """Return `input_data` or `dependency_results` for access to single values: only the values read are copied."""
+        copied: Mapping[str, Any] | None = self.__dict__.get(name)
+        return getattr(self, _KEPT[name]) if copied is None else copied
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return everything but the cancel flag and the published events, which belong to this process."""
+        self._copy_kept()
+        state = super().__getstate__()
+        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results"))
+        private = dict(state["__pydantic_private__"] or {}, **cleared)
+        if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
+            private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
+        return {**state, "__pydantic_private__": private}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Copy the context; the copy shares the attempt's cancel flag and published events."""
+        self._copy_kept()
+        other = self.__copy__()
+        object.__setattr__(other, "__dict__", deepcopy(self.__dict__, memo))
+        other._inputs = other._results = None
+        return other
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the task was cancelled, the attempt timed out or the worker is stopping.
+
+        A long loop should check it.
+        """
+        return self._cancel_flag is not None and self._cancel_flag.is_set()
+
+    @property
+    def trace_headers(self) -> dict[str, str]:
+        """W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
+
+        The HTTP methods of `APIMixin` add them automatically. They carry the trace context of the task's submission, or
+        the one that a plugin provides: with `otel` that of this attempt, which always exists.
+        """
+        trace = None if self._claim is None else self._claim.propagated_trace
+        return {} if trace is None else trace.headers()
+
+    @property
+    def step_name(self) -> str:
+        """Name of this step instance (`process_csv_batch_001` for a batch worker)."""
+        if self._claim is not None:
+            return self._claim.name
+        return str((self.event.task_sequence_step.get("workflow_step") or {}).get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the task's template."""
+        if self._template is not None:
+            return self._template[0]
+        return str(task_fields(self.event.task_sequence_step).get("namespace_name") or "")
+
+    def get_dependency_result(self, step_name: str) -> Any:
+        """Return the unwrapped result of a dependency; None if it has none."""
+        return unwrap(self.read_singly("dependency_results").get(step_name))
+
+    def get_dependency_field(self, step_name: str, *path: str) -> Any:
+        """Return a value inside the result of a dependency: `get_dependency_field("fetch", "user", "email")`."""
+        return dig(self.get_dependency_result(step_name), path)
+
+    def get_dependency_result_keys(self) -> list[str]:
+        """Return the names of the dependencies that have a result."""
+        return list(self.read_singly("dependency_results"))
+
+    def get_all_dependency_results(self, prefix: str) -> list[Any]:
+        """Return the results of all dependencies whose name starts with `prefix`, batches in their order."""
+        return [
+            self.get_dependency_result(name)
+            for name in names_with_prefix(self.read_singly("dependency_results"), prefix)
+        ]
+
+    def get_input(self, key: str) -> Any:
+        """Return a field of the task's context, or None."""
+        return self.read_singly("input_data").get(key)
+
+    def get_task_field(self, name: str) -> Any:
+        """Return a field of the task's context; see `get_input`."""
+        return self.get_input(name)
+
+    def get_input_or(self, key: str, default: Any = None) -> Any:
+        """Return a field of the task's context, or `default` if it is missing or null."""
+        value = self.get_input(key)
+        return default if value is None else value
+
+    def get_config(self, key: str) -> Any:
+        """Return a value of the template's `initialization`, or None."""
+        return self.step_config.get(key)
+
+    @yes_or_no
+    def is_retry(self) -> bool:
+        """True from the second execution on."""
+        return self.retry_count > 0
+
+    @yes_or_no
+    def is_last_retry(self) -> bool:
+        """True if no execution follows this one."""
+        return self.retry_count >= self.max_retries - 1
+
+    @property
+    def checkpoint(self) -> dict[str, Any] | None:
+        """Data that the last `checkpoint_yield` of this step stored; None without one."""
+        if self._claim is not None:
+            return self._claim.checkpoint_data
+        stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
+        return dict(stored) if stored else None
+
+    @property
+    def task_sequence_step(self) -> TaskSequenceStepWrapper:
+        """Task, step, dependency results and definition as wrapped objects."""
+        from tasker.models import TaskSequenceStepWrapper
+
+        return TaskSequenceStepWrapper.from_dict(self.event.task_sequence_step)
+
+    @property
+    def task(self) -> TaskWrapper:
+        """Task of the step, with `.context`."""
+        return self.task_sequence_step.task
+
+
+@cache
+def _field_names(context: type[StepContext]) -> set[str]:
+    """Return the fields of a context class. The caller must copy the set."""
+    return set(context.model_fields)

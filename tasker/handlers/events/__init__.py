@@ -1,0 +1,1 @@
+"""Domain events as handlers declare, publish and receive them."""

@@ -1,1 +1,0 @@
-"""State machines of tasks and steps, and the transition paths through them."""

@@ -1,0 +1,1 @@
+"""Operations by name; iteration for routes, clients, commands."""

@@ -1,0 +1,181 @@
+"""Stale tasks found; replays carried on."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
+from time import perf_counter
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.engine.answers import ReplayAnswer, StaleAnswer
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import CompletingWorker, OnAdvanced
+from tasker.engine.task_log import read_task_ids
+from tasker.errors import LockTimeout, StatementTimeout
+from tasker.logging.lines import log_line
+from tasker.metrics import Histogram
+from tasker.settings.defaults import (
+    CHECKPOINT_STALL_MINUTES,
+    REPLAY_STEPS,
+    STALE_SLICE,
+    STALENESS_CHANNEL,
+    STALENESS_INTERVAL_SECONDS,
+    STEPS_IN_PROCESS_MINUTES,
+    TASK_MAX_LIFETIME_HOURS,
+    WAITING_FOR_DEPENDENCIES_MINUTES,
+    WAITING_FOR_RETRY_MINUTES,
+)
+
+TURNS = 50
+"""Largest number of transactions per sweep, and steps per transaction: other repairs must not wait long."""
+_log = logging.getLogger("tasker.orchestration")
+
+
+class ReplaySweep:
+    """Part of a sweep that continues all running replays with what is due."""
+
+    def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
+        self._engine, self._on_advanced = engine, on_advanced
+
+    async def look(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Replay what the rates allow, for a while; the next sweep continues. Call `between` after each transaction."""
+        last: ReplayAnswer | None = None
+        args = {"window": caller.window, "steps": REPLAY_STEPS}
+        try:
+            for _ in range(TURNS):
+                answer = await self._engine.call_typed("replay", args, ReplayAnswer)
+                # other transactions have the tasks locked
+                if not answer.replay or (last and not answer.done and not last.done):
+                    break
+                self._on_advanced(answer)
+                last = answer
+                if between is not None:
+                    await between()
+        except (LockTimeout, StatementTimeout) as error:
+            _log.warning("replay_skipped reason=%s", error)
+
+
+SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000)
+"""Upper bounds of the histogram buckets of search durations."""
+
+
+@dataclass(frozen=True, slots=True)
+class StalenessLimits:
+    """Minutes after which a task is stale; templates may override them for their tasks."""
+
+    waiting_for_dependencies_minutes: int = WAITING_FOR_DEPENDENCIES_MINUTES
+    waiting_for_retry_minutes: int = WAITING_FOR_RETRY_MINUTES
+    steps_in_process_minutes: int = STEPS_IN_PROCESS_MINUTES
+    task_max_lifetime_minutes: int = TASK_MAX_LIFETIME_HOURS * 60
+    """Limit from the task's creation, active or not."""
+    checkpoint_stall_minutes: int = CHECKPOINT_STALL_MINUTES
+    """Limit between two checkpoints of a running step that saves them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StalenessSettings:
+    """Settings of the search for stale tasks and of what happens to each."""
+
+    enabled: bool = True
+    dry_run: bool = False
+    """Log what would be done, and change nothing."""
+    slice: int = STALE_SLICE
+    """Number of tasks per transaction."""
+    interval_ms: int = STALENESS_INTERVAL_SECONDS * 1000
+    to_error: bool = True
+    to_dlq: bool = True
+    channel: str | None = STALENESS_CHANNEL
+    """NOTIFY channel that announces each stale task; None announces none."""
+    limits: StalenessLimits = field(default_factory=StalenessLimits)
+
+
+class StalenessSearch:
+    """Search for stale tasks: records them as dead letters, and ends those that cannot make progress."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: StalenessSettings,
+        on_advanced: OnAdvanced = lambda _: None,
+    ) -> None:
+        self._engine, self._settings, self._on_advanced = engine, settings, on_advanced
+        self.counts: Counter[str] = Counter()
+        """Counters of this process: `detection_runs`, `tasks_detected`, `entries_created`,
+        `tasks_transitioned_to_error`."""
+        self.durations = Histogram(
+            "tasker_staleness_detection_duration_milliseconds",
+            "A search for stale tasks by this process, all slices of it.",
+            SEARCH_BOUNDS_MS,
+        )
+
+    async def look(self, worker: str) -> None:
+        """Search if the interval is over. Tasks locked by other transactions are found by the next search."""
+        if self._settings.enabled:
+            try:
+                await self._search(worker)
+            except (LockTimeout, StatementTimeout) as error:
+                _log.warning("staleness_search_skipped reason=%s", error)
+
+    async def _search(self, worker: str) -> None:
+        began = perf_counter()
+        first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
+        page = await self._slice(worker, first)
+        searched = page.searched
+        while page.last is not None:
+            page = await self._slice(worker, {"after": page.last})
+        if searched:
+            self.durations.observe((perf_counter() - began) * 1000)
+
+    async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:
+        settings = self._settings
+        args = {
+            "worker": worker,
+            "limit": settings.slice,
+            "dry_run": settings.dry_run,
+            "to_error": settings.to_error,
+            "to_dlq": settings.to_dlq,
+            "channel": settings.channel,
+            **more,
+        }
+        answer = await self._engine.call_typed("stale", args, StaleAnswer)
+        self._on_advanced(answer)
+        self.counts["detection_runs"] += answer.searched and "every_ms" in more
+        self._count(answer.stale)
+        await self._tell(answer.stale)
+        return answer
+
+    def _count(self, stale: Sequence[Mapping[str, Any]]) -> None:
+        self.counts["tasks_detected"] += len(stale)
+        for task in stale if not self._settings.dry_run else ():
+            self.counts["entries_created"] += task["moved_to_dlq"]
+            self.counts["tasks_transitioned_to_error"] += task["transition_success"]
+
+    async def _tell(self, stale: Sequence[Mapping[str, Any]]) -> None:
+        ids = await read_task_ids(self._engine.connection, [task["task_uuid"] for task in stale])
+        for task in stale:
+            fields = ids[task["task_uuid"]] | _fields(task) | {"dry_run": self._settings.dry_run}
+            log_line(_log, logging.WARNING, "stale_task", fields)
+
+
+def _fields(task: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "namespace": task["namespace_name"],
+        "state": task["current_state"],
+        "template": task["task_name"],
+        "minutes": task["time_in_state_minutes"],
+        "limit": task["threshold_minutes"],
+        **{name: task[name] for name in ("signal", "reason", "action_taken")},
+    }
+
+
+def _columns(limits: StalenessLimits) -> dict[str, int]:
+    return {
+        "waiting_for_dependencies_minutes": limits.waiting_for_dependencies_minutes,
+        "waiting_for_retry_minutes": limits.waiting_for_retry_minutes,
+        "steps_in_process_minutes": limits.steps_in_process_minutes,
+        "task_max_lifetime_minutes": limits.task_max_lifetime_minutes,
+        "checkpoint_stall_minutes": limits.checkpoint_stall_minutes,
+    }

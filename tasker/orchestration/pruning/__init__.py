@@ -1,1 +1,0 @@
-"""Deletion of finished tasks that exceed their retention."""

@@ -1,1 +1,0 @@
-"""Supervision of a process: restarts of failed parts, and its stop."""

@@ -1,0 +1,1 @@
+"""Callers and their permissions."""

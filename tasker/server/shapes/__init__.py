@@ -1,0 +1,1 @@
+"""Answers and bodies of the REST API, as OpenAPI describes them."""

@@ -1,0 +1,68 @@
+"""Headers of requests that create tasks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, Field
+
+from tasker.logging.trace_context import TraceContext, accepted
+from tasker.template.durations import parse_duration
+
+
+def storable_text(value: str) -> str:
+    """Return the text. Raises `ValueError` if it contains a NUL character or half a character (a lone surrogate)."""
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds half of a character (a lone surrogate)") from None
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(storable_text)]
+Text = Annotated[str, Field(max_length=1024), AfterValidator(storable_text)]
+
+
+def _no_number(value: Any) -> Any:
+    """Reject numbers, which pydantic would read as seconds since 1970: the description does not offer that."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value
+    raise ValueError("expected a date and time such as 2026-01-31T12:00:00Z, got a number")
+
+
+Moment = Annotated[datetime, BeforeValidator(_no_number)]
+
+
+def _duration(value: str) -> str:
+    parse_duration(value)
+    return value
+
+
+Duration = Annotated[str, AfterValidator(_duration), Field(examples=["5m"], max_length=40)]
+AwareMoment = Annotated[AwareDatetime, BeforeValidator(_no_number)]
+
+
+class TraceHeaders(BaseModel):
+    """Trace context of the caller; invalid headers are ignored, as the standard requires."""
+
+    traceparent: str | None = Field(None, description="W3C Trace Context, stored with the task.")
+    tracestate: str | None = Field(None, description="What the tracing systems on the way have added.")
+
+    @property
+    def context(self) -> TraceContext | None:
+        """Trace context, or None without a valid one."""
+        return accepted(self.traceparent, self.tracestate)
+
+
+class SubmissionHeaders(TraceHeaders):
+    """Headers of a request for one task."""
+
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=255, description="The same as `idempotency_key` in the body."
+    )

@@ -1,0 +1,36 @@
+"""Pages of the web UI, one module per subject."""
+
+from tasker.server.web.pages import (
+    bulk,
+    dead_letters,
+    events,
+    fleet,
+    overview,
+    settings,
+    sign_in,
+    static_files,
+    submit,
+    task,
+    task_actions,
+    tasks,
+    templates,
+    unknown,
+)
+
+SUBJECTS = (
+    overview,
+    tasks,
+    bulk,
+    task,
+    task_actions,
+    dead_letters,
+    templates,
+    submit,
+    fleet,
+    events,
+    settings,
+    sign_in,
+    static_files,
+    unknown,
+)
+"""Modules with `routes`. The last one answers unknown addresses."""

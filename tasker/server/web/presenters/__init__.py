@@ -1,0 +1,1 @@
+"""Content of pages, computed without IO from what was read."""

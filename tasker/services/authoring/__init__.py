@@ -1,1 +1,0 @@
-"""Workflows in files: finding, reading and compiling templates, and matching handlers with them."""

@@ -1,1 +1,0 @@
-"""Database maintenance: retention and sizes."""

@@ -1,1 +1,0 @@
-"""Dead letters: failed tasks recorded for inspection, and replays of those with the same failure."""

@@ -1,1 +1,0 @@
-"""Use cases of servers only: bulk submission with an answer per task, health, metrics, the audit log."""

@@ -1,0 +1,1 @@
+"""Submission of tasks: check, draft, admit, create, start."""

@@ -1,0 +1,140 @@
+"""Backpressure at submission: a namespace's queue depth, its drain rate, and the decision to accept new work.
+
+A refused task is not created: nothing is lost, and the caller learns when to submit again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+from tasker.clock import Clock
+from tasker.dataclasses import dataclass
+from tasker.engine.calls import Engine
+from tasker.errors import Overloaded
+from tasker.resilience.pressure import DepthLimits, DrainRate, Level
+from tasker.services.submission.lost_commit import retry_read_once
+from tasker.template.names import MAX_COUNT
+from tasker.template.plan import Plan
+
+LOOK_SECONDS = 1.0
+"""Seconds for which a depth reading is reused, together with the work added since, while there is room."""
+_SEVERITY = {
+    Level.NORMAL: logging.INFO,
+    Level.WARNING: logging.WARNING,
+    Level.CRITICAL: logging.WARNING,
+    Level.OVERFLOW: logging.ERROR,
+}
+_log = logging.getLogger("tasker.submission")
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacePressure:
+    """Ready work of a namespace at one moment."""
+
+    namespace: str
+    level: Level
+    enqueued: int
+    held: int
+    """Ready steps beyond the enqueue window, except paused ones (`paused`)."""
+    paused: int
+    per_second: float | None
+    """Steps that leave the queue per second, measured by this process; None until it has two readings."""
+    retry_after: int | None
+    """Seconds after which to submit again; None if new work of normal priority is accepted."""
+
+    @property
+    def depth(self) -> int:
+        """Number of all ready steps."""
+        return self.enqueued + self.held + self.paused
+
+    @property
+    def accepts(self) -> bool:
+        """True if new work is accepted, whatever its priority."""
+        return self.retry_after is None
+
+
+@dataclass(slots=True)
+class QueueDepth:
+    """Last reading of a namespace, and the work that this process has added since."""
+
+    at: float
+    found: NamespacePressure
+    added: int = 0
+
+
+class SubmissionAdmission:
+    """Admission control of submissions. It reads the depth once per namespace and second, more often near the limit."""
+
+    def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
+        self._engine, self._clock, self._limits = engine, clock, limits
+        self._rates: dict[str, DrainRate] = {}
+        self._looks: dict[str, QueueDepth] = {}
+        self.refused: Counter[str] = Counter()
+        """Refusals by namespace."""
+        self.overflows: Counter[str] = Counter()
+        """Number of times a namespace rose to the level `overflow`."""
+
+    async def admission(self, namespace: str) -> NamespacePressure:
+        """Read the current depth of the namespace, and whether it accepts new work."""
+        pressure = await self._look(namespace)
+        before = self._looks.get(namespace)
+        self._looks[namespace] = QueueDepth(self._clock.monotonic(), pressure)
+        self._tell(pressure, before.found.level if before else Level.NORMAL)
+        return pressure
+
+    async def _look(self, namespace: str) -> NamespacePressure:
+        args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
+        counts = await retry_read_once(lambda: self._engine.read("depth", args))
+        rate = self._rates.setdefault(namespace, DrainRate())
+        rate.read(self._clock.monotonic(), counts["taken"])
+        depth = counts["enqueued"] + counts["held"] + counts["paused"]
+        return NamespacePressure(
+            namespace,
+            self._limits.level(depth),
+            counts["enqueued"],
+            counts["held"],
+            counts["paused"],
+            rate.per_second,
+            self._limits.retry_after(depth, rate.per_second),
+        )
+
+    async def require(self, plan: Plan, tasks: int = 1, *, priority: int = 0) -> None:
+        """Return if new tasks of this plan are accepted. Raises `Overloaded`, which says when to submit again.
+
+        `priority` is the lowest of these tasks.
+        """
+        if not self._has_room(plan.namespace):
+            pressure = await self.admission(plan.namespace)
+            seconds = self._limits.retry_after(pressure.depth, pressure.per_second, priority)
+            if seconds is not None:
+                self.refused[plan.namespace] += 1
+                raise self._refusal(pressure, self._limits.limit(priority), seconds)
+        self._looks[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
+
+    def _has_room(self, namespace: str) -> bool:
+        look = self._looks.get(namespace)
+        if look is None or self._clock.monotonic() - look.at >= LOOK_SECONDS:
+            return False
+        return look.found.depth + look.added < self._limits.critical
+
+    def _refusal(self, found: NamespacePressure, limit: int, seconds: int) -> Overloaded:
+        return Overloaded(
+            f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {limit}",
+            retry_after=seconds,
+            hint=f"submit again in {seconds} s; more workers drain it faster",
+        )
+
+    def _tell(self, found: NamespacePressure, before: Level) -> None:
+        if found.level is before:
+            return
+        self.overflows[found.namespace] += found.level is Level.OVERFLOW
+        _log.log(
+            _SEVERITY[found.level],
+            "queue_depth namespace=%s level=%s depth=%s critical=%s overflow=%s",
+            found.namespace,
+            found.level,
+            found.depth,
+            self._limits.critical,
+            self._limits.overflow,
+        )

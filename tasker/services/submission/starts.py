@@ -1,0 +1,77 @@
+"""Start of a task: `run_at` or `delay` of a submission, checked, and in the forms of the engine and of messages."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from tasker.errors import UsageError
+from tasker.template.durations import duration_seconds, duration_text
+
+Moment = datetime | str | None
+Delay = timedelta | float | str | None
+
+TIME_EXPECTED = "a time with a zone, such as 2026-01-31T18:00:00Z"
+
+
+def start_item(run_at: Moment, delay: Delay) -> dict[str, Any]:
+    """Return the start of a task as the engine takes it; {} if it begins at once. Raises `UsageError`."""
+    moment, seconds = _checked(run_at, delay)
+    if moment is not None:
+        return {"run_at": moment.isoformat()}
+    return {} if seconds is None else {"delay_ms": round(seconds * 1000)}
+
+
+def expiry_item(expires_in: Delay, by_template: float | None) -> dict[str, Any]:
+    """Return the expiry of a task as the engine takes it; {} if it never expires. Raises `UsageError`."""
+    seconds = _seconds("expires_in", expires_in, "without it the task does not expire")
+    seconds = by_template if seconds is None else seconds
+    return {} if seconds is None else {"expires_ms": round(seconds * 1000)}
+
+
+def start_texts(run_at: Moment, delay: Delay, expires_in: Delay = None) -> dict[str, str | None]:
+    """Return the values as texts, for messages and requests. Raises `UsageError`."""
+    moment, seconds = _checked(run_at, delay)
+    expiry = _seconds("expires_in", expires_in, "without it the task does not expire")
+    return {
+        "run_at": None if moment is None else moment.isoformat(),
+        "delay": None if seconds is None else duration_text(seconds),
+        "expires_in": None if expiry is None else duration_text(expiry),
+    }
+
+
+def parse_time(text: str) -> datetime:
+    """Return the time of a text. Raises `ValueError` if it has no zone or is no time."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"expected {TIME_EXPECTED}, got {text[:40]!r}") from None
+    return with_zone(moment)
+
+
+def with_zone(moment: datetime) -> datetime:
+    """Return the time. Raises `ValueError` if it has no zone: it would mean another moment on each machine."""
+    if moment.utcoffset() is None:
+        raise ValueError(f"expected {TIME_EXPECTED}, got {moment.isoformat()}, which has no zone")
+    return moment
+
+
+def _seconds(name: str, value: Delay, hint: str) -> float | None:
+    try:
+        return None if value is None else duration_seconds(value)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}", hint=hint) from None
+
+
+def _checked(run_at: Moment, delay: Delay) -> tuple[datetime | None, float | None]:
+    if run_at is not None and delay is not None:
+        raise UsageError("run_at and delay exclude each other", hint="a task begins at a time, or after a delay")
+    try:
+        if isinstance(run_at, str):
+            return parse_time(run_at), None
+        if run_at is not None and not isinstance(run_at, datetime):
+            raise ValueError(f"expected {TIME_EXPECTED}, got {run_at!r:.40}")
+        return None if run_at is None else with_zone(run_at), None if delay is None else duration_seconds(delay)
+    except ValueError as error:
+        name = "delay" if run_at is None else "run_at"
+        raise UsageError(f"{name}: {error}", hint="without it the task begins at once") from None

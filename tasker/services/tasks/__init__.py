@@ -1,0 +1,1 @@
+"""Reading tasks, waiting for them, and explaining what they wait for."""

@@ -1,0 +1,210 @@
+"""Why steps do not run: sentences from values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
+from shlex import quote
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.services.tasks.explain_reasons import NOBODY_AT_WORK, REASONS, filled
+
+Values = Mapping[str, Any]
+
+MOST_COUNTED = 10_000
+"""Limit up to which the database counts the steps ahead of a held one."""
+LONGEST_MESSAGE = 200
+TIMES = ("since", "due_at", "started_at", "deadline_at", "lease_until", "paused_at", "hinted_at", "refused_since", "at")
+LISTS = ("parents", "failed", "workers", "refused_by", "handlers")
+
+
+def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, str]:
+    """Return all words that the values provide. Times are in `zone`, or in the local one if it is None."""
+    words = {name: _text(value) for name, value in values.items() if isinstance(value, str | int | float)}
+    words |= {name: moment(str(values[name]), now, zone) for name in TIMES if values.get(name)}
+    words |= {name: listed(values[name]) for name in LISTS if values.get(name)}
+    if values.get("parents") and values.get("left"):
+        words["parents"] = listed(values["parents"], values["left"])
+    elif "left" in values:
+        words["parents"] = _count(values["left"], "step")
+    if "ahead" in values:
+        words["ahead"] = _ahead(values["ahead"])
+    for name, noun in (("enqueued", "step"), ("free", "free slot"), ("draining", "worker")):
+        if name in values:
+            words[name] = _count(values[name], noun) if values[name] else ""
+    words["error"] = error_text(values.get("error_type"), values.get("message"))
+    return words | _pause_words(values.get("pause"), now, zone)
+
+
+def moment(text: str, now: datetime, zone: tzinfo | None) -> str:
+    """Return the time of day, with the date if it is not the day of `now`."""
+    then, today = datetime.fromisoformat(text).astimezone(zone), now.astimezone(zone)
+    return then.strftime("%H:%M:%S" if then.date() == today.date() else "%Y-%m-%d %H:%M:%S")
+
+
+def listed(names: Sequence[str], count: int | None = None) -> str:
+    """Return the names, and how many more there are of `count`."""
+    more = (count or 0) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more > 0 else "")
+
+
+def error_text(error_type: str | None, message: str | None) -> str:
+    """Return type and message of a failure on one line."""
+    flat = " ".join((message or "").split())
+    short = flat if len(flat) <= LONGEST_MESSAGE else f"{flat[: LONGEST_MESSAGE - 1]}…"
+    return ": ".join(filter(None, (error_type, short)))
+
+
+def paused_target(pause: Values) -> tuple[str, str]:
+    """Return the kind of the paused target, and its name as the commands accept it."""
+    kind = next(key for key in ("queue", "task", "step", "template", "namespace") if pause.get(key))
+    if kind in ("queue", "task"):
+        return kind, str(pause[kind])
+    return kind, "/".join(str(pause[key]) for key in ("namespace", "template", "step") if pause.get(key))
+
+
+def resume_command(pause: Values) -> str:
+    """Return the command that ends a pause."""
+    kind, name = paused_target(pause)
+    return f"tasker resume {name}" if kind == "namespace" else f"tasker resume --{kind} {name}"
+
+
+def again_command(task_uuid: str, steps: Sequence[str], count: int) -> str:
+    """Return the rest of the `tasker task` command that runs these failed steps again."""
+    return f"step reset {task_uuid} {quote(steps[0])}" if count == 1 else f"retry {task_uuid}"
+
+
+def _pause_words(pause: Values | None, now: datetime, zone: tzinfo | None) -> dict[str, str]:
+    if not pause:
+        return {}
+    return {
+        "actor": pause["actor"] or "somebody",
+        "because": error_text(None, pause["reason"]),
+        "target": " ".join(paused_target(pause)),
+        "paused_at": moment(pause["paused_at"], now, zone),
+        "resume": resume_command(pause),
+    }
+
+
+def _ahead(number: int) -> str:
+    if number == 0:
+        return "only the queue"
+    more = " or more" if number >= MOST_COUNTED else ""
+    return f"{number:,}{more} more urgent {'step' if number == 1 else 'steps'}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Group of `count` steps that do not run for the same reason.
+
+    `steps` are the first by name, `of` their template steps, and `values` fill the sentence. `needs_somebody` means
+    that nothing changes without an operator.
+    """
+
+    reason: str
+    count: int
+    steps: Sequence[str]
+    of: Sequence[str]
+    since: datetime | None
+    values: Mapping[str, Any]
+    needs_somebody: bool
+    task_uuid: str
+    at: datetime
+    alive: int
+
+    def sentence(self, zone: tzinfo | None = None) -> str:
+        """Return why the steps do not run, in one sentence. Times are in `zone`, or in the local one if it is None."""
+        return filled(REASONS[self.reason].sentence, words_of(self.values, self.at, zone))
+
+    def remedy(self, database: str = "") -> str:
+        """Return what would change it. `database` are the options that select the database in a command."""
+        reason = REASONS[self.reason]
+        if reason.by_any_process and not self.alive:
+            return NOBODY_AT_WORK
+        again = again_command(self.task_uuid, self.steps, self.count) if self.steps else ""
+        placeholders = {"task": self.task_uuid, "again": again, "db": database}
+        return filled(reason.remedy, words_of(self.values, self.at, None) | placeholders)
+
+    def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
+        """Return the group as a mapping of plain values."""
+        return {
+            "reason": self.reason,
+            "steps": list(self.steps),
+            "count": self.count,
+            "sentence": self.sentence(zone),
+            "remedy": self.remedy(),
+            "needs_somebody": self.needs_somebody,
+            "since": self.since and self.since.isoformat(),
+            "values": dict(self.values),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explanation of a task's progress: `reasons`, those that need an operator first, and the number of `more`.
+
+    Without reasons there is nothing left to run. `alive` is the number of live processes, in any namespace.
+    """
+
+    task_uuid: str
+    namespace: str
+    template: str
+    status: str
+    finished: bool
+    at: datetime
+    alive: int
+    reasons: Sequence[Explained]
+    more: int
+
+    @property
+    def needs_somebody(self) -> bool:
+        """True if any reason needs an operator."""
+        return any(reason.needs_somebody for reason in self.reasons)
+
+    def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
+        """Return the explanation as a mapping of plain values (`tasker task explain --format json`)."""
+        return {
+            "task_uuid": self.task_uuid,
+            "namespace": self.namespace,
+            "template": self.template,
+            "status": self.status,
+            "finished": self.finished,
+            "at": self.at.isoformat(),
+            "processes_at_work": self.alive,
+            "needs_somebody": self.needs_somebody,
+            "reasons": [reason.to_dict(zone) for reason in self.reasons],
+            "more_reasons": self.more,
+        }
+
+
+def explanation(row: Mapping[str, Any]) -> Explanation:
+    """Create the explanation from the result of `tasker.explain_v1`."""
+    at = datetime.fromisoformat(row["at"])
+    reasons = [_explained(group, row["task_uuid"], at, row["alive"]) for group in row["groups"]]
+    fields = ("task_uuid", "namespace", "template", "status", "finished", "alive", "more")
+    return Explanation(**{name: row[name] for name in fields}, at=at, reasons=reasons)
+
+
+def _explained(group: Mapping[str, Any], task_uuid: str, at: datetime, alive: int) -> Explained:
+    reason = REASONS[group["reason"]]
+    return Explained(
+        reason=group["reason"],
+        count=group["count"],
+        steps=group["steps"],
+        of=group["of"],
+        since=group["since"] and datetime.fromisoformat(group["since"]),
+        values=group["values"],
+        needs_somebody=reason.needs_somebody or (reason.by_any_process and not alive),
+        task_uuid=task_uuid,
+        at=at,
+        alive=alive,
+    )

@@ -1,0 +1,175 @@
+"""Reasons why a step does not run, each with a sentence and a remedy. Pure.
+
+`{name}` is replaced by a word (`tasker.services.tasks.explain`); a part in brackets is omitted if one of its words is
+missing. The keys are those returned by `tasker.explain_v1`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from tasker.dataclasses import dataclass
+
+OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+WORD = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason. `remedy` says what would change it, with commands to copy."""
+
+    sentence: str
+    remedy: str
+    needs_somebody: bool = False
+    """True if nothing changes until an operator, or a process that an operator starts, acts."""
+    by_any_process: bool = False
+    """True if any worker or orchestrator resolves it: an operator is needed only while none is running."""
+
+
+NOBODY_AT_WORK: Final = "no running process can handle it: start tasker worker or tasker orchestrator"
+
+REASONS: Final[Mapping[str, Reason]] = {
+    "failed": Reason(
+        "failed in attempt {attempt} of {max_attempts}[: {error}]",
+        "when the cause is fixed, run it again: tasker task {again}{db}",
+        needs_somebody=True,
+    ),
+    "blocked": Reason(
+        "waits for {parents}; {failed} will not complete by itself",
+        "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
+        needs_somebody=True,
+    ),
+    "waits": Reason("waits for {parents}", "it runs when all of its dependencies are complete"),
+    "running": Reason(
+        "running on worker {worker} since {started_at}[, attempt {attempt} of {max_attempts}]"
+        "[, until {deadline_at} at the latest][, lease until {lease_until}]",
+        "no action needed; to stop it: tasker task cancel {task}{db}",
+    ),
+    "overrun": Reason(
+        "running on worker {worker} since {started_at}, and its timeout expired at {deadline_at}",
+        "a sweep releases its claim within seconds; a late result is refused",
+        by_any_process=True,
+    ),
+    "lost": Reason(
+        "was running on worker {worker}, which is gone[: its lease expired at {lease_until}]",
+        "a sweep releases its claim within seconds, and it is retried unless `on_worker_lost: fail` forbids it",
+        by_any_process=True,
+    ),
+    "retry": Reason(
+        "back-off until {due_at} after attempt {attempt} of {max_attempts}[, which failed with {error}]",
+        "it is retried then",
+        by_any_process=True,
+    ),
+    "deferred": Reason(
+        "{why} until {due_at}",
+        "it is retried then, without using an attempt; check the service that the circuit breaker protects",
+        by_any_process=True,
+    ),
+    "overdue": Reason(
+        "due[ since {due_at}] and not enqueued yet, after attempt {attempt} of {max_attempts}"
+        "[, which failed with {error}]",
+        "any process at work enqueues it within a second",
+        by_any_process=True,
+    ),
+    "scheduled": Reason(
+        "scheduled: its task was submitted to begin at {due_at}",
+        "it begins then; to drop it: tasker task cancel {task}{db}",
+        by_any_process=True,
+    ),
+    "delayed": Reason("delayed until {due_at} by its `delay` or `not_before`", "it begins then", by_any_process=True),
+    "late": Reason(
+        "was to begin at {due_at} and is not enqueued yet",
+        "any process at work enqueues it within seconds",
+        by_any_process=True,
+    ),
+    "paused": Reason(
+        "paused by {actor}[ because {because}]: {target}, since {paused_at}",
+        "to end the pause: {resume}{db}",
+        needs_somebody=True,
+    ),
+    "pause_over": Reason(
+        "was paused by a pause that has ended",
+        "the next claim, or a sweep, puts it into the queue",
+        by_any_process=True,
+    ),
+    "nobody": Reason(
+        "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
+        "about to stop]",
+        "start one: tasker worker --namespace {namespace} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
+    "unserved": Reason(
+        "no live worker serves {handlers}: refused by {refused_by}[, last since {refused_since}]",
+        "start a worker that has the handler; list handlers by worker: tasker worker list --callables{db}",
+        needs_somebody=True,
+    ),
+    "unreadable": Reason(
+        "left to workers of a newer release, which has stored its template: {refused_by} cannot read it"
+        "[, last since {refused_since}]",
+        "upgrade the workers of {namespace} to that release; list versions: tasker worker list{db}",
+        needs_somebody=True,
+    ),
+    "not_queued": Reason(
+        "ready since {since}, and not in the queue yet", "a sweep puts it there within seconds", by_any_process=True
+    ),
+    "held": Reason(
+        "in the backlog behind {ahead} of {namespace}[; {enqueued} in its queue already (enqueue window)]",
+        "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
+    ),
+    "no_slots": Reason(
+        "queued since {since}, not claimed: no free slots, {busy} of {slots} taken on {workers}"
+        "[; {enqueued} in the queue]",
+        "it starts when a slot is free; more workers or more slots speed it up",
+    ),
+    "asleep": Reason(
+        "queued since {since}, not claimed: no worker awake, asleep: {workers}[; message sent at {hinted_at}]",
+        "workers poll, and a sweep sends the message again within seconds",
+        by_any_process=True,
+    ),
+    "queued": Reason(
+        "queued since {since}, not claimed yet: {free} on {workers}[; {enqueued} in the queue]"
+        "[; message sent at {hinted_at}]",
+        "a worker claims it at its next poll; a sweep resends lost messages",
+        by_any_process=True,
+    ),
+    "parked": Reason(
+        "its result is stored since {since} and waits for an orchestrator",
+        "an orchestrator completes it, or a sweep if its message was lost",
+        by_any_process=True,
+    ),
+    "parked_alone": Reason(
+        "its result is stored since {since}: parked, no orchestrator at work",
+        "start one: tasker orchestrator{db}",
+        needs_somebody=True,
+    ),
+    "result_paused": Reason(
+        "its result is stored since {since}: {target} is paused by {actor}[ because {because}], since {paused_at}",
+        "to end the pause: {resume}{db}",
+        needs_somebody=True,
+    ),
+    "refused": Reason(
+        "a result of worker {worker} was refused at {at} ({verdict}): its claim had ended before",
+        "the refused result is ignored; the other lines show the state of the step",
+    ),
+    "not_created": Reason(
+        "not created yet: depends on the decision of {parents}", "it is created if the decision names it"
+    ),
+    "not_chosen": Reason("not created: {parents} did not name it", "nothing: it is not part of this task"),
+    "ended": Reason("{state} since {since}", "nothing: it has ended"),
+    "unevaluated": Reason(
+        "every step has ended, and the task is to be evaluated",
+        "a sweep evaluates it within seconds",
+        by_any_process=True,
+    ),
+}
+
+
+def filled(text: str, words: Mapping[str, str]) -> str:
+    """Return the text with its words; a part in brackets is omitted if one of its words is missing or empty."""
+
+    def part(match: re.Match[str]) -> str:
+        return match[1] if all(words.get(name) for name in WORD.findall(match[1])) else ""
+
+    return WORD.sub(lambda match: words.get(match[1], "?"), OPTIONAL.sub(part, text))

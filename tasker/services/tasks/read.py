@@ -1,0 +1,271 @@
+"""Use cases of existing tasks: reports, lists, history, cancellation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Unpack
+from uuid import UUID
+
+from tasker.db.sql_files import query
+from tasker.engine.answers import CancelAnswer
+from tasker.engine.calls import Engine
+from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
+from tasker.errors.remedies import remedy, see
+from tasker.services.audit import audited
+from tasker.services.tasks.explain import Explanation, explanation
+from tasker.services.tasks.lists import ListFilters, TaskFilter, TaskLists, context_of
+from tasker.services.tasks.logs import LogFilter, StepLogLine, read_logs
+from tasker.views.progress import TaskProgress, task_progress
+from tasker.views.task_lists import RefusedMessage, StepExtras, TaskSummary, TransitionDetail
+from tasker.views.tasks import STORED, TaskReport, stored_report
+
+EXPLAINED_GROUPS = 200
+"""Number of groups of steps that an explanation describes."""
+LISTED_SLICE = 500
+"""Tasks of one query of a list."""
+SLICE = 1_000
+"""Steps of one statement of a report."""
+REPORT = query("tasks", "report").format(edges_of_page="", names="null", of_page="")
+REPORT_OF_FEW = query("tasks", "report").format(edges_of_page="", names="null", of_page="and t.total <= %(limit)s")
+"""A task with its edges, and with its steps if they are no more than a slice."""
+STEPS_OF_SLICE = query("tasks", "report").format(
+    edges_of_page="and false",
+    names="null",
+    of_page=f"and s.workflow_step_uuid = any (array({query('tasks', 'slice_of_steps')}))",
+)
+"""A task with a slice of its steps, without the edges."""
+
+
+def report_of(steps: str) -> str:
+    """Return the query of a task with those of its steps that the query `steps` finds."""
+    return query("tasks", "report").format(
+        edges_of_page=f"and e.to_step_uuid = any (array({steps}))",
+        names=f"({query('tasks', 'static_names').format(page_of_steps=steps)})",
+        of_page=f"and s.workflow_step_uuid = any (array({steps}))",
+    )
+
+
+PAGE_OF_REPORT = report_of(query("tasks", "page_of_steps"))
+"""A task with a page of its steps."""
+
+_UUID, _ORDINAL = STORED.index("step_uuid"), STORED.index("ordinal")
+
+
+class Tasks:
+    """Use cases of existing tasks. Ids are text; a malformed one raises `UsageError`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._lists = engine, TaskLists(engine.connection)
+
+    async def report(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> TaskReport:
+        """The task with all its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`.
+
+        A task wider than a slice is read slice by slice: its steps may be newer than the rest of the report.
+        """
+        params = {"task": checked(task_uuid), "limit": limit, "offset": offset}
+        if limit is None and not offset:
+            return await self._whole_report(task_uuid)
+        rows = await self._engine.connection.execute(PAGE_OF_REPORT, params)
+        if not rows:
+            raise not_found(task_uuid)
+        return stored_report(rows[0][0], before=offset)
+
+    async def _whole_report(self, task_uuid: str) -> TaskReport:
+        task = checked(task_uuid)
+        rows = await self._engine.connection.execute(REPORT_OF_FEW, {"task": task, "limit": SLICE})
+        if not rows:
+            raise not_found(task_uuid)
+        document = rows[0][0]
+        steps = document["steps"] or await self._steps_of_wide(task)
+        return stored_report({**document, "steps": steps})
+
+    async def _steps_of_wide(self, task: str) -> Sequence[Sequence[Any]]:
+        steps: list[Sequence[Any]] = []
+        after, more = task, True
+        while more:
+            params = {"task": task, "after": after, "limit": SLICE, "offset": 0}
+            rows = await self._engine.connection.execute(STEPS_OF_SLICE, params)
+            part = (rows[0][0]["steps"] if rows else None) or []
+            steps += part
+            more = len(part) == SLICE
+            after = max((step[_UUID] for step in part), default=after)
+        return sorted(steps, key=lambda step: (step[_ORDINAL], step[_UUID]))
+
+    async def state(self, task_uuid: str) -> tuple[str, bool]:
+        """Return the task's state, and True if it is final. Raises `TaskNotFound`."""
+        rows = await self._query("state", task=checked(task_uuid))
+        if not rows:
+            raise not_found(task_uuid)
+        return rows[0][0], rows[0][1]
+
+    async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress:
+        """Return the task, and those of its steps that changed since then or run now. Raises `TaskNotFound`."""
+        results_queue = self._engine.messaging.names.step_results
+        rows = await self._query("progress", task=checked(task_uuid), since=since, results_queue=results_queue)
+        if not rows:
+            raise not_found(task_uuid)
+        return task_progress(rows[0][0])
+
+    async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
+        """Explain why each step that has not ended does not run now, and what would change that.
+
+        With `step`, explain only that step, even if it has ended, or the instances of that batch worker. `names` is the
+        maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
+        """
+        results_queue = self._engine.messaging.names.step_results
+        args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
+        args["groups"] = EXPLAINED_GROUPS
+        row = await self._engine.read("explain", args)
+        if not row:
+            raise not_found(task_uuid)
+        if step is not None and not row["groups"]:
+            known = ", ".join(row["known"])
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
+        return explanation(row)
+
+    async def template_id(self, task_uuid: str) -> int:
+        """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""
+        rows = await self._query("template_id", task=checked(task_uuid))
+        if not rows:
+            raise not_found(task_uuid)
+        return int(rows[0][0])
+
+    async def starting_with(
+        self, prefix: str, *, limit: int = 10, namespaces: Collection[str] | None = None
+    ) -> Sequence[str]:
+        """Return the tasks whose id begins with `prefix` (hex digits, with or without hyphens), the newest first.
+
+        `namespaces`: only tasks of these; None allows all.
+        """
+        digits = prefix.replace("-", "").lower()
+        bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
+        rows = await self._query("starting_with", **bounds, limit=limit, namespaces=names(namespaces))
+        return [row[0] for row in rows]
+
+    async def list(
+        self,
+        *,
+        namespace: str | None = None,
+        template: str | None = None,
+        status: str | None = None,
+        since: datetime | None = None,
+        tags: Sequence[str] = (),
+        limit: int = 50,
+        offset: int = 0,
+        namespaces: Collection[str] | None = None,
+        **more: Unpack[ListFilters],
+    ) -> Sequence[TaskSummary]:
+        """Return tasks, the newest first, created at or after `since` and with all of the `tags`.
+
+        `namespaces`: only tasks of these, in addition to `namespace`; None allows all.
+        """
+        filters: dict[str, Any] = {"created_before": more.get("until"), **more}
+        filters.pop("until", None)
+        oldest_first = bool(filters.pop("oldest_first", False))
+        field = filters.pop("field", None)
+        filters["context"] = context_of(field) if field else None
+        if filters.get("correlation_id"):
+            filters["correlation_id"] = identifier(filters["correlation_id"], "a correlation's identifier")
+        named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}
+        which = TaskFilter(**named, created_after=since, namespaces=names(namespaces), **filters)
+        page = await self._lists.page(which, limit=limit, offset=offset, oldest_first=oldest_first)
+        summaries = [TaskSummary(*row) for row in await self._listed(page)]
+        return summaries[::-1] if oldest_first else summaries
+
+    async def _listed(self, tasks: Sequence[str]) -> Sequence[tuple[Any, ...]]:
+        """The rows of these tasks, so many at a time: no statement grows with the list."""
+        slices = [tasks[start : start + LISTED_SLICE] for start in range(0, len(tasks), LISTED_SLICE)]
+        return [row for some in slices for row in await self._query("list", tasks=some)]
+
+    async def open_beside(self, task_uuid: str) -> tuple[int, int]:
+        """Return the numbers of other open tasks: in the namespace of this one, and in all other namespaces."""
+        ((here, elsewhere),) = await self._query("open_beside", task=checked(task_uuid))
+        return here, elsewhere
+
+    async def history(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> Sequence[TransitionDetail]:
+        """Return the transitions of the task and its steps in order, or one page of them. Raises `TaskNotFound`."""
+        rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
+        if not rows and not offset:
+            raise not_found(task_uuid)
+        return [TransitionDetail(*row) for row in rows]
+
+    async def history_of_steps(self, task_uuid: str, *, limit: int, offset: int = 0) -> Sequence[TransitionDetail]:
+        """The transitions of the task and of a page of its steps, which are in the order of their creation."""
+        rows = await self._query("history_of_steps", task=checked(task_uuid), limit=limit, offset=offset)
+        return [TransitionDetail(*row) for row in rows]
+
+    async def logs(
+        self,
+        task_uuid: str,
+        *,
+        step: str | None = None,
+        attempt: int | None = None,
+        level: str = "debug",
+        since: datetime | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+    ) -> Sequence[StepLogLine]:
+        """Return the log lines and printed output of a task's handlers, ordered by time; each line has a `place`.
+
+        The parameters are those of `LogFilter`. A line is stored about a second after it was written. Raises
+        `TaskNotFound`, and `UsageError` for a malformed place.
+        """
+        which = LogFilter(step, attempt, level, since, after, limit)
+        lines = await read_logs(self._engine.connection, checked(task_uuid), which)
+        if not lines:
+            await self.state(task_uuid)
+        return lines
+
+    async def step_extras(self, task_uuid: str, step: str) -> StepExtras:
+        """Return the batch and the checkpoint of a step. Raises `StepNotFound`."""
+        rows = await self._query("kept", task=checked(task_uuid), step=step)
+        if not rows:
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
+        return StepExtras(*rows[0])
+
+    async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
+        """Messages that nobody could use, of one queue or all, with the reason; the newest first."""
+        rows = await self._query("refused", queue=queue, limit=limit)
+        return [RefusedMessage(*row) for row in rows]
+
+    @audited("App.tasks.cancel")
+    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
+        """Cancel the task and every step of it that is not final, and return the task's former state.
+
+        Raises `TaskNotFound`, and `StateMachineError` if the task is already final.
+        """
+        args = {"task": checked(task_uuid), "reason": reason, "actor": actor}
+        answer = await self._engine.call_typed("cancel", args, CancelAnswer)
+        if answer.former is not None:
+            return answer.former
+        if answer.state is None:
+            raise not_found(task_uuid)
+        raise StateMachineError(f"task {task_uuid} is {answer.state} and cannot be cancelled")
+
+    async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+        return await self._engine.connection.execute(query("tasks", name), params)
+
+
+def names(given: Collection[str] | None) -> list[str] | None:
+    """Return namespaces as a query parameter."""
+    return None if given is None else sorted(given)
+
+
+def checked(task_uuid: str) -> str:
+    """Return a task's id in canonical form. Raises `UsageError` if it is malformed."""
+    return identifier(str(task_uuid), "a task's identifier")
+
+
+def identifier(text: str, what: str) -> str:
+    """Return an id in canonical form. Raises `UsageError` if it is malformed; `what` names it in the message."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is not {what}", hint=remedy("expected a UUID; see {}", "tasker task list")
+        ) from None
+
+
+def not_found(task_uuid: str) -> TaskNotFound:
+    return TaskNotFound(f"no task {task_uuid} in this database", hint=see("tasker task list"))

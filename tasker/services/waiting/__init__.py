@@ -1,1 +1,0 @@
-"""Waiting for the end of tasks, including notifications of ends in other processes."""

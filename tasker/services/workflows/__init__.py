@@ -1,0 +1,1 @@
+"""Templates and handlers in files: found, compiled, and checked against each other."""

@@ -1,1 +1,0 @@
-"""Tables of the configuration as strict models, one module for each part."""

@@ -1,0 +1,192 @@
+"""Steps before compilation, their places, overrides of environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.template.diagnostics import Position, Report, did_you_mean, listed
+from tasker.template.step_types import DEFAULT, StepType
+
+Path = tuple[str | int, ...]
+"""Canonical keys and list positions from the root of the document."""
+
+
+class DocumentReading:
+    """Positions of the values and keys of one document by canonical path, and the report for problems."""
+
+    def __init__(self, report: Report, root: Position) -> None:
+        self.report = report
+        self._values: dict[Path, Position] = {(): root}
+        self._keys: dict[Path, Position] = {}
+
+    def mark(self, path: Path, value: Position, key: Position | None = None) -> None:
+        """Record the position of the value and, if it has one, of its key."""
+        self._values[path] = value
+        if key is not None:
+            self._keys[path] = key
+
+    def value(self, *path: str | int) -> Position:
+        """Return the position of the value, or of the nearest mapping or list around it."""
+        while path not in self._values:
+            path = path[:-1]
+        return self._values[path]
+
+    def key(self, *path: str | int) -> Position:
+        """Return the position of the key, or of the value if there is no key."""
+        return self._keys.get(path) or self.value(*path)
+
+    def has(self, *path: str | int) -> bool:
+        """Return whether the document has a value there, readable or not."""
+        return path in self._values
+
+
+EVERY_STEP = "ALL"
+"""Name in an environment that stands for every step; no step may have it."""
+
+
+@dataclass(frozen=True)
+class StepDraft:
+    """Step as written. `type` is None if it could not be read."""
+
+    index: int
+    name: str
+    type: StepType | None
+    depends_on: tuple[str, ...]
+    values: Mapping[str, Any]
+    reading: DocumentReading
+
+    @property
+    def path(self) -> Path:
+        """Path of the step in the document."""
+        return ("steps", self.index)
+
+    def place(self, *keys: str) -> Position:
+        """Return the position of a value of this step, or of the nearest value around it."""
+        return self.reading.value(*self.path, *keys)
+
+    def name_place(self) -> Position:
+        return self.place("name")
+
+    def dependency_place(self, name: str) -> Position:
+        return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
+
+    def report(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
+        self.reading.report.add(code, message, place, hint)
+
+
+def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[StepDraft], bool]:
+    """Return the steps that have a unique name, and whether these are all steps of the document."""
+    drafts: dict[str, StepDraft] = {}
+    complete = True
+    for index, values in enumerate(steps):
+        if not isinstance(values, dict) or "name" not in values:
+            complete = False
+            continue
+        draft = _draft(index, values, reading)
+        if draft.name in drafts:
+            line = drafts[draft.name].name_place().line
+            draft.report("T030", f"a second step `{draft.name}`", draft.name_place(), f"the first is in line {line}")
+        else:
+            drafts[draft.name] = draft
+    return list(drafts.values()), complete
+
+
+def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> StepDraft:
+    type_ = StepType(values.get("type", DEFAULT)) if _type_is_known(index, values, reading) else None
+    names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
+    draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
+    if draft.name == EVERY_STEP:
+        hint = "`ALL` means every step in `environments`"
+        draft.report("T026", "no step can be named `ALL`", draft.name_place(), hint)
+    _report_repeated(draft)
+    return draft
+
+
+def _type_is_known(index: int, values: Mapping[str, Any], reading: DocumentReading) -> bool:
+    return "type" in values or not reading.has("steps", index, "type")
+
+
+def _report_repeated(draft: StepDraft) -> None:
+    written = list(draft.values.get("dependencies", ()))
+    seen: set[str] = set()
+    for position, name in enumerate(written):
+        if isinstance(name, str) and name in seen:
+            place = draft.reading.value(*draft.path, "dependencies", position)
+            draft.report("T042", f"`{name}` is listed twice", place, "remove one of them")
+        elif isinstance(name, str):
+            seen.add(name)
+
+
+@dataclass(frozen=True)
+class StepOverrides:
+    """Settings of a step that an environment may override. `retry_path` is the path of the applied `retry` block."""
+
+    retry: Mapping[str, Any] | None
+    retry_path: Path
+    retry_overridden: bool
+    timeout_seconds: float | None
+    initialization: Mapping[str, Any]
+
+
+Overrides = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
+"""Overrides of an environment with their paths, by step name."""
+
+
+def overrides(document: Mapping[str, Any], environment: str | None) -> Overrides:
+    """Return the overrides of an environment; None: none."""
+    by_step: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
+    for path, override in _entries(document, environment):
+        by_step.setdefault(override["name"], []).append((path, override))
+    return by_step
+
+
+def settings(step: StepDraft, overridden: Overrides) -> StepOverrides:
+    """Return the step's settings, overridden by those of `ALL`, then by the step's own entry."""
+    handler = step.values.get("handler", {})
+    result = StepOverrides(
+        retry=step.values.get("retry"),
+        retry_path=(*step.path, "retry"),
+        retry_overridden=False,
+        timeout_seconds=step.values.get("timeout_seconds"),
+        initialization=handler.get("initialization", {}),
+    )
+    for name in (EVERY_STEP, step.name):
+        for path, override in overridden.get(name, ()):
+            result = _overlay(result, path, override)
+    return result
+
+
+def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], reading: DocumentReading) -> None:
+    """Report overrides of steps that do not exist, and two overrides of one step in one environment."""
+    names = {step.name: step for step in steps}
+    for environment in document.get("environments", {}):
+        seen: set[str] = set()
+        for path, override in _entries(document, environment):
+            name, place = override["name"], reading.value(*path, "name")
+            if name not in names and name != EVERY_STEP:
+                hint = did_you_mean(name, names) or f"steps: {listed(names)}"
+                reading.report.add("T032", f"`{name}` is not a step of this template", place, hint)
+            elif name in seen:
+                reading.report.add("T032", f"a second override for `{name}`", place, "put both into one entry")
+            seen.add(name)
+
+
+def _entries(document: Mapping[str, Any], environment: str | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    overrides = document.get("environments", {}).get(environment, {}).get("steps", ())
+    for index, override in enumerate(overrides):
+        if isinstance(override, dict) and "name" in override:
+            yield ("environments", str(environment), "steps", index), override
+
+
+def _overlay(below: StepOverrides, path: Path, override: Mapping[str, Any]) -> StepOverrides:
+    retried = "retry" in override
+    handler = override.get("handler", {})
+    return StepOverrides(
+        retry=override["retry"] if retried else below.retry,
+        retry_path=(*path, "retry") if retried else below.retry_path,
+        retry_overridden=retried or below.retry_overridden,
+        timeout_seconds=override.get("timeout_seconds", below.timeout_seconds),
+        initialization={**below.initialization, **handler.get("initialization", {})},
+    )

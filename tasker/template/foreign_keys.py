@@ -1,0 +1,179 @@
+"""Keys of other systems and what Tasker has instead; known keys without effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+Ways = tuple[tuple[str, str], ...]
+"""Pairs of keys, separated by spaces, and the alternative for them."""
+
+_FAILURE = (
+    "a step that fails for good ends its task in `error` until a person resolves it; what may fail and still go on is "
+    "caught in its handler and returned as a result, which a `type: decision` step below can look at"
+)
+_IMAGE = "steps run in the workers' own processes; `execution: {mode: process}` gives a handler a process of its own"
+_SECRETS = "a template holds no secrets: let the handler read os.environ"
+
+OF_TEMPLATES: Ways = (
+    (
+        "schedule schedules schedule_interval cron crons timetable trigger triggers on start_date end_date catchup "
+        "backfill",
+        "no task starts by itself: let cron, a systemd timer or your program call `tasker task submit NAMESPACE/NAME`, "
+        "with --idempotency-key for one task per date",
+    ),
+    ("tasks jobs nodes stages states activities dag spec workflow", "list the steps under `steps`"),
+    (
+        "inputs input parameters params args arguments variables vars",
+        "describe the input as JSON Schema under `input_schema`; handlers read it with @inputs",
+    ),
+    ("id workflow_id dag_id", "write `name`"),
+    ("api_version kind entrypoint templates", "a template has `name`, `namespace_name`, `version` and `steps`"),
+    (
+        "defaults default_args task_defaults plugin_defaults retry retries env environment",
+        "write it on each step; `environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
+    ),
+    (
+        "concurrency max_active_runs max_active_tasks max_parallel parallelism queue pool runs_on",
+        "workers serve a namespace and bound what they run side by side (`max_concurrent_handlers`, --concurrency); "
+        "`tasker pause` holds a template",
+    ),
+    ("timeout timeout_minutes timeout_seconds dagrun_timeout deadline", "write `timeout_seconds` on the steps"),
+    (
+        "on_failure on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
+        _FAILURE,
+    ),
+    ("tags labels annotations owner author", "put it under `metadata`, for example `metadata: {tags: [a]}`"),
+    ("outputs output results returns", "a task's results are those of its steps: what their handlers return"),
+    ("image container volumes resources permissions", _IMAGE),
+    ("secrets", _SECRETS),
+    ("priority", "a task has it: `--priority`, `App.submit(..., priority=...)`"),
+)
+
+OF_STEPS: Ways = (
+    (
+        "needs depends requires upstream after wait_for upstream_tasks run_after",
+        "write `dependencies: [STEP]`",
+    ),
+    (
+        "uses run script command cmd action operator python_callable task task_ref template function call code job",
+        'write a function under @step_handler("NAME") in handlers.py and name it: `handler: NAME`',
+    ),
+    (
+        "when if unless condition conditions run_if skip_if switch case cases choice choices branch trigger_rule",
+        "a `type: decision` step above decides: its handler names the steps that come to life",
+    ),
+    (
+        "matrix strategy foreach for_each loop items each map expand parallel repeat while until with_items with_param "
+        "with_sequence",
+        "a `type: batchable` step cuts the work, the `type: batch_worker` step below runs once for each batch; steps "
+        "that do not depend on each other run side by side anyhow",
+    ),
+    (
+        "with args arguments kwargs op_args op_kwargs params parameters inputs env vars variables config settings",
+        "fixed settings stand under `handler: {callable: ..., initialization: {...}}`; what differs from task to task "
+        "is its input, which @inputs reads",
+    ),
+    (
+        "retries max_retries max_attempt retry_count retry_limit retry_strategy retry_policy",
+        "write `retry: {max_attempts: N}`, which counts the first run, too",
+    ),
+    (
+        "retry_delay retry_delay_seconds retry_interval retry_exponential_backoff max_retry_delay",
+        "write `retry: {backoff_base_ms: ..., max_backoff_ms: ...}`",
+    ),
+    (
+        "timeout timeout_minutes execution_timeout deadline active_deadline_seconds start_to_close_timeout",
+        "write `timeout_seconds`",
+    ),
+    (
+        "on_failure on_error on_success on_failure_callback on_success_callback continue_on continue_on_error "
+        "allow_failure ignore_errors catch errors fallback finally compensate rollback hooks",
+        _FAILURE,
+    ),
+    (
+        "next then goto transitions transition end",
+        "order follows from `dependencies`: name this step there in the next one",
+    ),
+    (
+        "outputs output register save_as result returns artifacts do_xcom_push",
+        "what the handler returns is the step's result; steps below read it with @depends_on",
+    ),
+    (
+        "queue pool worker runs_on node_selector concurrency max_active_tis_per_dag semaphore synchronization "
+        "rate_limit",
+        "the template's namespace says which workers run a step; they bound what they run side by side "
+        "(`max_concurrent_handlers`, --concurrency)",
+    ),
+    ("priority priority_weight weight", "the task has a priority: `--priority`, `App.submit(..., priority=...)`"),
+    (
+        "cache cache_key cache_policy memoize",
+        "results are kept with their task; look up in the handler what others share",
+    ),
+    (
+        "sleep wait timer start_delay delay_seconds wait_seconds countdown eta run_at start_at schedule_date",
+        "write `delay: 5m`, or `not_before: TIME` for a time, also one in the data: `not_before: input.starts_at`",
+    ),
+    (
+        "pause suspend approval manual",
+        "a step does not wait for a person: `tasker pause` holds it, and `tasker task step complete` ends it",
+    ),
+    ("schedule cron trigger", "a step runs when its `dependencies` are complete; no task starts by itself"),
+    ("steps subworkflow sub_workflow sub_flow child", "write all steps in one list; a handler may submit another task"),
+    ("image container volumes resources", _IMAGE),
+    ("secrets", _SECRETS),
+    ("id key", "write `name`"),
+)
+
+OF_RETRIES: Ways = (
+    (
+        "retries attempts max max_retries count times maximum_attempts",
+        "write `max_attempts`, which counts the first run, too",
+    ),
+    ("delay interval initial_interval wait delay_seconds", "write `backoff_base_ms`"),
+    ("max_interval maximum_interval max_backoff", "write `max_backoff_ms`"),
+    ("multiplier factor backoff_multiplier backoff_coefficient", "choose a `profile`; exponential doubles"),
+    (
+        "on when if retry_on conditions",
+        "the handler decides: PermanentError ends the step, other errors are tried again",
+    ),
+)
+
+
+def instead(key: str, ways: Ways) -> str | None:
+    """Return the alternative for a foreign key, or None. `timeout-minutes` and `timeoutMinutes` are the same key."""
+    return _table(ways).get(_plain(key))
+
+
+def _table(ways: Ways) -> Mapping[str, str]:
+    return {key: way for keys, way in ways for key in keys.split()}
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).replace("-", "_").lower()
+
+
+class IgnoredKey(NamedTuple):
+    """Reason why a key is ignored, and the alternative."""
+
+    why: str
+    instead: str
+
+
+SYSTEMS = IgnoredKey(
+    "nothing watches or limits outside systems by their names",
+    "write `circuit_breaker: {name: ...}` on the steps that depend on one, or remove it",
+)
+BATCH_SIZE = IgnoredKey(
+    "the batchable step's handler cuts the batches",
+    "give it the size: `handler: {callable: ..., initialization: {batch_size: ...}}`",
+)
+PARALLELISM = IgnoredKey(
+    "batches run as far as workers have free slots",
+    "bound what a worker runs side by side: `max_concurrent_handlers` in its configuration",
+)
+WORKER_TEMPLATE = IgnoredKey(
+    "the handler's outcome names the batch_worker",
+    '`@batch_analyzer(..., worker_template="...")`, or `worker_template_name` of the outcome',
+)

@@ -1,0 +1,111 @@
+"""Conversion of a plan back to a template: canonical keys, defaults filled in, overrides applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+
+from tasker.template.durations import duration_text
+from tasker.template.plan import Plan, RetryPolicy, StepPlan
+from tasker.template.retry import INHERITED, RETRY_PROFILES
+from tasker.template.times import start_text
+from tasker.template.yaml import convert
+
+
+def normalized_yaml(plan: Plan) -> str:
+    """Return YAML that compiles to the same plan except for the environment's name."""
+    return yaml.dump(
+        normalized(plan), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
+    )
+
+
+def normalized(plan: Plan) -> dict[str, Any]:
+    """Return the plan as the mapping of a template."""
+    return _without_empty(
+        {
+            "name": plan.name,
+            "namespace_name": plan.namespace,
+            "version": plan.version,
+            "description": plan.description,
+            "metadata": plan.metadata,
+            "system_dependencies": plan.system_dependencies,
+            "identity_strategy": plan.identity_strategy,
+            "lifecycle": plan.lifecycle,
+            "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
+            "domain_events": list(plan.domain_events),
+            "input_schema": plan.input_schema,
+            "steps": [_step(step) for step in plan.steps],
+        },
+        keep=("input_schema",),
+    )
+
+
+def _step(step: StepPlan) -> dict[str, Any]:
+    return _without_empty(
+        {
+            "name": step.name,
+            "type": str(step.type),
+            "description": step.description,
+            "handler": _without_empty(asdict(step.handler)),
+            "dependencies": list(step.depends_on),
+            "system_dependency": step.system_dependency,
+            "retry": _retry(step),
+            "lifecycle": {**step.lifecycle, **_multiplier(step)},
+            "timeout_seconds": step.timeout_seconds,
+            "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
+            "not_before": None if step.not_before is None else start_text(step.not_before),
+            "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
+            "on_worker_lost": step.on_worker_lost,
+            "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
+            "publishes_events": [dict(event) for event in step.publishes_events],
+            "batch_config": _without_empty(asdict(step.batch)) if step.batch else None,
+            "result_schema": step.result_schema,
+        },
+        keep=("result_schema",),
+    )
+
+
+def _retry(step: StepPlan) -> dict[str, Any]:
+    if step.inherits == INHERITED:
+        return {}  # the step has no retry settings of its own; a fleet's settings apply
+    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
+    values = asdict(step.retry)
+    return {key: values[key] for key in keys if values[key] is not None}
+
+
+def _multiplier(step: StepPlan) -> dict[str, float]:
+    """Return the multiplier if neither profile nor default provides it; only `lifecycle` has a key for it."""
+    written, base = step.retry.multiplier, RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
+    inherited = "multiplier" in step.inherits or (step.retry.profile and written == base.multiplier)
+    return {} if inherited else {"backoff_multiplier": written}
+
+
+def _without_empty(values: Mapping[str, Any], keep: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the values without unset ones; an empty schema in `keep` counts as set."""
+    empty: tuple[Any, ...] = (None, {}, [])
+    return {k: v for k, v in values.items() if v not in empty or (k in keep and v is not None)}
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML dumper that also quotes text which YAML 1.2 would read as another type; PyYAML only does so for YAML 1.1."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return True: repeat shared values, so that readers need not follow anchors."""
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    # PyYAML's other styles turn the rarer line breaks into spaces.
+    style = '"' if any(c in text for c in "\x85\u2028\u2029") else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_NUMBERS = (convert.DECIMAL, convert.OCTAL, convert.HEXADECIMAL, convert.FLOAT)
+_LOOKS_LIKE_A_NUMBER = re.compile("|".join(f"(?:{pattern.pattern})$" for pattern in _NUMBERS))
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_implicit_resolver("!number", _LOOKS_LIKE_A_NUMBER, list("-+.0123456789"))

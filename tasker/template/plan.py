@@ -1,0 +1,293 @@
+"""Plan, StepPlan, RetryPolicy, BreakerPolicy, Ancestry.
+
+A plan is immutable and content-addressed. `Plan.to_json` is canonical (sorted keys, no white space), so equal content
+has an equal `Plan.hash` on every machine. A task stores the hash and uses this plan to its end (pinned runs). A fleet's
+defaults are part of a stored plan; `Plan.id` identifies what its author wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+from tasker.dataclasses import dataclass
+from tasker.template.names import (
+    BACKOFF_BASE_MS,
+    BACKOFF_MULTIPLIER,
+    BREAKER_FAILURES,
+    BREAKER_SUCCESSES,
+    BREAKER_TIMEOUT_SECONDS,
+    MAX_ATTEMPTS,
+    MAX_BACKOFF_MS,
+)
+from tasker.template.step_types import StepType
+
+KEPT = 128
+"""Largest set of steps that is cached, so that the cache grows linearly with the number of steps."""
+
+
+class Ancestry:
+    """Steps reachable from a step along the edges in one direction. Edges to unknown steps are ignored."""
+
+    def __init__(self, edges: Mapping[str, Sequence[str]]) -> None:
+        self._edges = edges
+        self._kept: dict[str, tuple[str, ...]] = {}
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Return all steps reachable from this one, sorted, without the step itself."""
+        if (cached := self._kept.get(name)) is not None:
+            return cached
+        reachable = tuple(sorted(self.reached([name])))
+        if len(reachable) <= KEPT:
+            self._kept[name] = reachable
+        return reachable
+
+    def reached(self, names: Sequence[str], known: set[str] | frozenset[str] = frozenset()) -> set[str]:
+        """Return all steps reachable from `names`, except those in `known` and those reached only through them.
+
+        A caller that extends a set passes it as `known`, so that its steps are not traversed again.
+        """
+        edges = self._edges
+        reachable: set[str] = set()
+        todo = list(names)
+        while todo:
+            for other in edges[todo.pop()]:
+                if other in edges and other not in reachable and other not in known:
+                    reachable.add(other)
+                    todo.append(other)
+        return reachable
+
+
+class TemplateId(NamedTuple):
+    """Identifier of a template. `hash` is its content hash, if known."""
+
+    namespace: str
+    name: str
+    version: str
+    hash: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}:{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Number and delays of a step's attempts. Times are milliseconds; `max_attempts` counts executions."""
+
+    retryable: bool = True
+    max_attempts: int = MAX_ATTEMPTS
+    backoff: str = "exponential"
+    backoff_base_ms: int = BACKOFF_BASE_MS
+    max_backoff_ms: int = MAX_BACKOFF_MS
+    multiplier: float = BACKOFF_MULTIPLIER
+    increment_ms: int | None = None
+    """Linear only: increment of each further delay. None means `backoff_base_ms`."""
+    jitter: float | Literal["full"] = 0.0
+    """Share of the delay that jitter adds or subtracts, 0.0 to 1.0; `full`: anything from zero to the delay."""
+    profile: str | None = None
+    delays_ms: tuple[int, ...] = ()
+    """Delays after the first, second ... failure, in place of `backoff`; the last one repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerPolicy:
+    """Thresholds and timeout of a circuit breaker."""
+
+    failure_threshold: int = BREAKER_FAILURES
+    """Consecutive failures that open it."""
+    timeout_seconds: float = float(BREAKER_TIMEOUT_SECONDS)  # 30 and 30.0 would hash differently
+    """Seconds that it refuses calls before it allows a trial; also the maximum wait for an unfinished trial."""
+    success_threshold: int = BREAKER_SUCCESSES
+    """Consecutive successes that close it when half-open."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepBreaker(BreakerPolicy):
+    """Circuit breaker around the handler of a step, in each worker."""
+
+    name: str | None = None
+    """Dependency of the handler: in a worker, steps with equal name and policy share a breaker. None: its own one."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerRef:
+    """Reference to the code of a step, resolved by the resolver chain or by the resolver that `resolver` names."""
+
+    callable: str
+    method: str = "call"
+    resolver: str | None = None
+    initialization: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSettings:
+    """Settings for batch workers, copied into the inputs of each instance."""
+
+    batch_size: int | None = None
+    parallelism: int | None = None
+    cursor_field: str = "id"
+    worker_template: str | None = None
+    failure_strategy: str = "fail_fast"
+    checkpoint_interval: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """One step of the template, with everything that the engine and the worker need to run it."""
+
+    name: str
+    type: StepType
+    handler: HandlerRef
+    ordinal: int
+    """Position in topological order (ties broken by the order in the file), from 0."""
+    level: int
+    """Longest distance from a root; steps of one level may run concurrently."""
+    depends_on: tuple[str, ...]
+    """Declared dependencies, in the order of the file."""
+    static: bool
+    """True: the step exists from the start of the task. False: an expansion creates it."""
+    retry: RetryPolicy = RetryPolicy()
+    inherits: tuple[str, ...] = ()
+    """Fields of `retry` that the template does not set: a fleet's settings fill them at submission."""
+    timeout_seconds: float | None = None
+    """Timeout of one attempt; None means the worker's default."""
+    delay_seconds: float | None = None
+    """Time that the step waits once it is ready."""
+    not_before: Mapping[str, Any] | None = None
+    """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
+    input, `{step, path: [name...]}` in the result of a step above."""
+    execution: str | None = None
+    """`async`, `thread` or `process`; None: chosen by the handler's kind."""
+    memory_mb: int | None = None
+    """Memory limit in MB of the child process of a step with `process`; None: no limit."""
+    on_worker_lost: str = "retry"
+    """`retry` or `fail`: reaction to a worker that died after the handler had started."""
+    circuit_breaker: StepBreaker | None = None
+    """Circuit breaker around the handler; None: no breaker."""
+    result_schema: Mapping[str, Any] | None = None
+    batch: BatchSettings | None = None
+    lifecycle: Mapping[str, Any] = field(default_factory=dict)
+    system_dependency: str | None = None
+    publishes_events: tuple[Mapping[str, Any], ...] = ()
+    description: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Compiled template.
+
+    `steps` are in topological order: `steps[i].ordinal == i`.
+    """
+
+    namespace: str
+    name: str
+    version: str
+    steps: tuple[StepPlan, ...]
+    description: str | None = None
+    input_schema: Mapping[str, Any] | None = None
+    identity_strategy: str = "strict"
+    lifecycle: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    system_dependencies: Mapping[str, Any] = field(default_factory=dict)
+    domain_events: tuple[Mapping[str, Any], ...] = ()
+    environment: str | None = None
+    expires_in_seconds: float | None = None
+    """Time from its start after which a task is cancelled that no worker has begun; None: never."""
+
+    @cached_property
+    def by_name(self) -> dict[str, StepPlan]:
+        """Steps by name."""
+        return {step.name: step for step in self.steps}
+
+    @cached_property
+    def dependents(self) -> dict[str, tuple[str, ...]]:
+        """For each step the names of the steps that declare it as a dependency, in topological order."""
+        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
+        for step in self.steps:
+            for name in step.depends_on:
+                found[name].append(step.name)
+        return {name: tuple(children) for name, children in found.items()}
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """Names of the steps without dependencies."""
+        return tuple(step.name for step in self.steps if not step.depends_on)
+
+    @cached_property
+    def above(self) -> Ancestry:
+        """All ancestors of a step, transitively."""
+        return Ancestry({step.name: step.depends_on for step in self.steps})
+
+    @cached_property
+    def below(self) -> Ancestry:
+        """All descendants of a step, transitively."""
+        return Ancestry(self.dependents)
+
+    @cached_property
+    def below_dynamic(self) -> frozenset[str]:
+        """Descendants of dynamic steps: which of their ancestors exist is only known at run time."""
+        return frozenset(self.below.reached([step.name for step in self.steps if not step.static]))
+
+    @cached_property
+    def first_expanding(self) -> str | None:
+        """First step that creates steps; the graph is known up to it. None if there are several such steps or none."""
+        expanding = [step.name for step in self.steps if step.static and step.type.expands]
+        return expanding[0] if len(expanding) == 1 else None
+
+    def to_json(self) -> str:
+        """Return canonical JSON: sorted keys, no spaces, unescaped UTF-8."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        return json.dumps(_fields(self), default=_fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @cached_property
+    def id(self) -> TemplateId:
+        """Identifier of the plan; its hash is that of what the author wrote, whatever a fleet's defaults are."""
+        from tasker.template.content_hash import content_hash  # it imports the retry profiles, which import this module
+
+        return TemplateId(self.namespace, self.name, self.version, content_hash(self))
+
+    def __hash__(self) -> int:
+        """Hash the content, so that equal plans have equal hashes."""
+        return hash(self.hash)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Restore the plan that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """Restore the plan from the parsed form of `to_json`."""
+        values = dict(data)
+        values["steps"] = tuple(_step(item) for item in values["steps"])
+        values["domain_events"] = tuple(values.get("domain_events", ()))
+        return cls(**values)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass like `asdict`, without copying nested values."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+def _step(data: Mapping[str, Any]) -> StepPlan:
+    values = dict(data)
+    values["type"] = StepType(values["type"])
+    values["handler"] = HandlerRef(**values["handler"])
+    values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
+    values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
+    values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
+    for key in ("depends_on", "publishes_events", "inherits"):
+        values[key] = tuple(values.get(key, ()))
+    return StepPlan(**values)

@@ -1,1 +1,0 @@
-"""JSON Schemas in templates: validation of schemas, and of values against them."""

@@ -1,0 +1,1 @@
+"""Lazy names of all read models."""

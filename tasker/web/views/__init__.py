@@ -1,1 +1,0 @@
-"""Values for the templates, computed from results of the services without any I/O."""
