@@ -1,4 +1,4 @@
-"""Clock and Random as arguments, the real ones, uuid7; back-off with jitter."""
+"""Clock and random numbers as arguments, the real ones, UUIDs of version 7, and back-off with jitter."""
 
 from __future__ import annotations
 

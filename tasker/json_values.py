@@ -1,4 +1,4 @@
-"""Strict JSON that PostgreSQL stores; JsonText, encoding.
+"""JSON that PostgreSQL can store: strict checks, text that is already encoded, encoding.
 
 `encode` is on the hot path of every result: the C encoder writes the text, cheap checks detect problems, and only then
 does a slow walk find out what is wrong and where.

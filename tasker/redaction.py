@@ -1,4 +1,4 @@
-"""The redactor: x-sensitive values and secrets.
+"""Replacement of sensitive values: `x-sensitive` in schemas, and secrets in settings.
 
 `$ref` is followed inside a schema, and every branch of `allOf`, `anyOf`, `oneOf` and `if` applies: in doubt, a value is
 hidden.

@@ -1,4 +1,6 @@
-"""Composition roots: the only package that creates concrete objects and connects them."""
+"""Tasker in a program (`App`, `SyncApp`, `submit_in`), and the only place that creates and joins the objects of a
+process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that answers HTTP; the port of a worker."""
+"""Process that answers HTTP, and the port that a worker or orchestrator serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Its parts: made at start, closed at stop; options; services that require a start."""
+"""Parts of an app: created at its start, closed at its stop, and the services that need a started app."""
 
 from __future__ import annotations
 

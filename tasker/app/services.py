@@ -1,4 +1,4 @@
-"""The services of a program over its connections; brokers of commands."""
+"""Services of a program over its connections, and the brokers of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds and runs a command, errors to exit codes, streams, completion.
+"""Entry of the command line: imports the command that is used, turns errors into exit codes.
 
 Exit codes: 0 success, 1 failure, 2 a mistake in the command or its input, 130 interrupted.
 """

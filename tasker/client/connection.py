@@ -1,4 +1,4 @@
-"""Requests to one server, retried where safe."""
+"""Requests to one server; those that are safe to repeat are retried."""
 
 from __future__ import annotations
 

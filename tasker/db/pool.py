@@ -1,4 +1,4 @@
-"""Connections on demand, bounded; slow waits logged; one loop."""
+"""Connections opened on demand, up to a limit; slow waits are logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Database roles; input index.
+"""Roles of the database with the rights of each kind of process, and the index of tasks' inputs.
 
 It is created only on demand, because every submission pays for it.
 """

@@ -1,4 +1,4 @@
-"""SQL files, checksums, order of releases, named queries."""
+"""The SQL files of this version: their order, checksums and releases, and the named queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Opening; which module belongs to which folder of sql/functions.
+"""The engine as Python sees it: one call per SQL function, the state tables, and pure decisions.
 
-Every function is pure. Time, randomness and fresh identifiers are arguments.
+`calls.py` runs the functions of `db/sql/functions`, `answers.py` and `exchange.py` parse what they answer. `states` and
+`expansion`, `retry.py` and `identity.py` decide without IO. Use cases belong to `services`.
 """

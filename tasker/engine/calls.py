@@ -1,4 +1,4 @@
-"""Engine: one call, one transaction, wake-ups sent, waiters notified; rules of the fleet.
+"""Client of the engine's SQL functions: one call is one transaction, with its wake-ups and notifications.
 
 A transactional backend (queues in the same database) sends wake-up messages in the transaction that makes them true.
 With any other backend the messages are sent after the commit; if the process crashes in between, the sweep sends them

@@ -1,4 +1,4 @@
-"""ClaimRow, TaskInputs, Result, AdvanceResult, ResultSink: what passes between worker and engine."""
+"""Values that pass between a worker and the engine: claims, inputs, results and their verdicts."""
 
 from __future__ import annotations
 

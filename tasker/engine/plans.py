@@ -1,4 +1,4 @@
-"""Compiled templates in the database; bounded cache of pinned plans."""
+"""Compiled templates in the database, with a bounded cache."""
 
 from __future__ import annotations
 

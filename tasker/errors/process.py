@@ -1,4 +1,4 @@
-"""Starting a worker, talking to a server."""
+"""Errors of starting a worker and of talking to a server."""
 
 from __future__ import annotations
 

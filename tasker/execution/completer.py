@@ -1,4 +1,4 @@
-"""Buffer > flush > hand-off: results to the database in batches.
+"""Writer of results in batches, which also starts the steps that come back already claimed.
 
 Results that cannot be stored stay in the `CompletionBuffer`. While writes are slow or fail, the breaker `completion`
 stops new claims; results are still written.

@@ -1,4 +1,4 @@
-"""The events that the end of an attempt publishes.
+"""Domain events that the end of an attempt publishes.
 
 Durable events go into the database together with the result; `tasker.write_events` writes them if, and only if, the
 result is accepted. `AcceptedEventBus` publishes events for this process after that.

@@ -1,4 +1,4 @@
-"""Claims that run here, releases, fenced writes."""
+"""Claims that this process runs, their release, and writes that count only with the current token."""
 
 from __future__ import annotations
 

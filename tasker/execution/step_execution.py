@@ -1,4 +1,4 @@
-"""All that runs steps in one process; event loop watchdog.
+"""Everything that runs steps in one process, with a watchdog of its event loop.
 
 It runs in a thread, because nothing on a blocked loop can run. The lease is renewed meanwhile by a thread of its own.
 """

@@ -1,1 +1,1 @@
-"""Places in a task's data: `input.customer.id`, `steps.quote.amount`. Pure."""
+"""Paths to values of a task's data, such as `input.customer.id` and `steps.quote.amount`. Pure."""

@@ -1,4 +1,4 @@
-"""Ranges, sums, means over batches."""
+"""Ranges, sums and means over batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursors, batch outcomes, aggregation results."""
+"""Cursors of batches, outcomes of the step that splits, and results of the aggregation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batchable, BatchableHandler."""
+"""Base classes and mixins of handlers that split work into batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim, Success, Failure: what an attempt gets and ends as; bounds of subscribers."""
+"""Values of one attempt: the claim that it gets, the success or failure that it ends with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StepContext: input, results above, settings, attempt, cancel flag."""
+"""`StepContext`: the input, results of the steps above, settings and state of the attempt."""
 
 from __future__ import annotations
 

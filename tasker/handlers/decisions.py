@@ -1,4 +1,4 @@
-"""Decision, DecisionPointOutcome, DecisionMixin; forms that the planner reads."""
+"""Decisions of handlers: which steps run next, in the forms that the engine reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StepHandlerResult and its envelope; invalid results.
+"""`StepHandlerResult`, and the form in which results are stored and read.
 
 Nothing here raises: an exception would replace the failure, and be retried even if the failure is permanent.
 """

@@ -1,4 +1,4 @@
-"""StepHandler, ApiHandler, DecisionHandler, checkpoint_yield."""
+"""Base classes of step handlers."""
 
 from __future__ import annotations
 

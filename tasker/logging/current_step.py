@@ -1,4 +1,4 @@
-"""The claim that runs here and its reporter (context variables)."""
+"""Context variables of the step that runs here, and of its reports."""
 
 from __future__ import annotations
 

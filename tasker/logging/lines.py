@@ -1,4 +1,4 @@
-"""A phrase, then fields in standard order; LogThrottle.
+"""Log lines about tasks: a phrase, then fields in the standard order; rare lines are throttled.
 
 As text a line is the phrase followed by `key=value` pairs, whatever logging a program has set up; as JSON each field is
 a key of its own (`tasker.logging.format`).

@@ -1,4 +1,4 @@
-"""Context.log; handlers' log lines and prints kept with their step.
+"""`context.log`, and the capture of what handlers log and print.
 
 The commands that run steps do this by themselves. A program with an `App` calls `capture_logs` once, where it sets up
 its logging; `context.log` needs nothing.

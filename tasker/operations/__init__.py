@@ -1,1 +1,1 @@
-"""Operations by name; iteration for routes, clients, commands."""
+"""Permissions of what callers of the API may do. No behaviour."""

@@ -1,4 +1,4 @@
-"""Stale tasks found; replays carried on."""
+"""Search for stale tasks, and the progress of replays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines of completed steps, ended tasks, lost workers."""
+"""Log lines of completed steps, ended tasks and lost workers."""
 
 from __future__ import annotations
 

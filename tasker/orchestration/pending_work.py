@@ -1,4 +1,4 @@
-"""Work that is known to be due; turns of one process at a time."""
+"""Work that is known to be due, and turns that one process takes at a time."""
 
 from __future__ import annotations
 

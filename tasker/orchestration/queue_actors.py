@@ -1,4 +1,4 @@
-"""Consumers of the orchestration queues; their pauses."""
+"""Consumers of the orchestration queues, and their pauses."""
 
 from __future__ import annotations
 

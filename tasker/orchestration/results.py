@@ -1,4 +1,4 @@
-"""Results to new states; bisect on refusal; expansion of graphs.
+"""Conversion of results to changes of steps; a refused batch is bisected, a decision expands the graph.
 
 Called by the worker's process itself (result path `inline`) or by an orchestrator with parked results (`queued`).
 """

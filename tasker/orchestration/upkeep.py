@@ -1,4 +1,4 @@
-"""The periodic loop of every process; who runs steps here.
+"""Periodic loop of every process: promotes what is due, sweeps, starts steps here.
 
 A round goes through the breaker `task_readiness`: while it is open the round is skipped, and everything else continues.
 """

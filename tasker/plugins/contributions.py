@@ -1,4 +1,4 @@
-"""Metrics, routers, rules, trace context that plugins add."""
+"""Contributions of plugins: metrics, routers, rules of templates, trace contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection and settings of a process's plugins.
+"""Installed plugins, and which of them a process uses.
 
 This module neither logs nor waits: a plugin that cannot be used carries the reason for its caller.
 """

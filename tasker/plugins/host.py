@@ -1,4 +1,4 @@
-"""The plugins of one process; their background jobs."""
+"""The plugins of one process and their background jobs."""
 
 from __future__ import annotations
 

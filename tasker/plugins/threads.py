@@ -1,4 +1,4 @@
-"""One thread and bounded queue per plugin; calls with a deadline."""
+"""One thread and one bounded queue for each plugin; calls have a deadline."""
 
 from __future__ import annotations
 

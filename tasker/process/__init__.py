@@ -1,1 +1,1 @@
-"""Infrastructure of every long-running process: registration, supervision of services, and a bounded stop."""
+"""A long-running process beside its work: registered, leased, listening, supervised, and stopped in time."""

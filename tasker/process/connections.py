@@ -1,4 +1,4 @@
-"""Database, broker, engines, capacity, faults at start."""
+"""Connections of a process at its start: database, broker, engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of this machine whose processes are gone: their steps need not wait until the lease expires."""
+"""Heartbeat of a process, and the end of leases of dead processes on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lease: kept by a thread, renewed while the loop is blocked.
+"""The lease of a worker, renewed in a thread while the event loop is blocked.
 
 The heartbeat names the (step, token) pairs in flight, never "all mine" (rule 4); its answer lists the claims that were
 lost. A worker that could not renew within its lease fences itself (rule 12). A second thread does that, since a

@@ -1,4 +1,4 @@
-"""Claims given back, backlogged steps released, repairs on demand."""
+"""Release of claims and backlogged steps, and repairs on demand."""
 
 from __future__ import annotations
 

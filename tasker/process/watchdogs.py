@@ -1,4 +1,4 @@
-"""Interpreter that hangs; embedded server that died.
+"""Watchdogs of an interpreter that hangs and of an embedded server that died.
 
 The event loop, the lease, timeouts and signal handlers all stand still then. A C thread notices without the lock.
 """

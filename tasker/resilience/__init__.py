@@ -1,1 +1,1 @@
-"""Circuit breakers of a process: the pure state machines combined with a clock, a log and names."""
+"""Protection from what fails or overflows: circuit breakers, outages, pressure."""

@@ -1,4 +1,4 @@
-"""Circuit breaker: state machine, clock, log.
+"""Circuit breaker: its state machine, with a clock and a log.
 
 When closed, it allows all calls and counts consecutive failures. When open, it refuses calls until its timeout has
 passed. When half-open, it allows one call at a time as a trial: a failure opens it again, enough consecutive successes

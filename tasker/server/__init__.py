@@ -1,5 +1,4 @@
-"""Everything that answers HTTP: auth, API, web UI, the port of a worker.
+"""Everything that answers HTTP: authentication, REST API, web page, and the port of a worker.
 
-Routes parse requests and call the same services as the API and the command line; `views` are pure functions that
-prepare values for the templates.
+Routes parse a request, call a service and render its answer; decisions belong to `services`.
 """

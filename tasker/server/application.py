@@ -1,4 +1,4 @@
-"""The application: routes, what is true of each request; not ready yet."""
+"""The HTTP application: its routes, and what holds for each request, also before it is ready."""
 
 from __future__ import annotations
 

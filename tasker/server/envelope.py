@@ -1,4 +1,4 @@
-"""Request id, size, time, host, rate limits."""
+"""Envelope of every request: id, limits of size and time, known hosts, rate limits."""
 
 from __future__ import annotations
 

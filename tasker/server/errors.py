@@ -1,4 +1,4 @@
-"""Errors as answers.
+"""Errors as HTTP answers.
 
 Texts of the database and of a broker stay here, in the log: a stranger learns which of them is at fault.
 """

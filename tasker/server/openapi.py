@@ -1,4 +1,4 @@
-"""The interface described, also as a page.
+"""The OpenAPI description, also as a page.
 
 Both are open to everyone because they contain nothing about this deployment. They are generated in a thread so that
 they do not block the event loop.

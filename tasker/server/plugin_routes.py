@@ -1,4 +1,4 @@
-"""Routes of plugins.
+"""Routes that plugins add, checked for their permissions.
 
 A plugin creates its routers with `plugin_router` and gives each route `needs(Permission...)`. The gate then checks
 callers before the body is read, as for the server's own routes. `program_of(request)` returns the services.

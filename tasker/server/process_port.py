@@ -1,4 +1,4 @@
-"""The port of a worker or orchestrator."""
+"""HTTP port of a worker or orchestrator: health, metrics, configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uvicorn, sockets, TLS."""
+"""uvicorn with its sockets and TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that go on; ?wait=."""
+"""Answers that continue: server-sent events, and waiting for the end of a task."""
 
 from __future__ import annotations
 

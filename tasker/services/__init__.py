@@ -1,1 +1,3 @@
-"""Use cases shared by the command line, the API and the tests."""
+"""Use cases, shared by the command line, the API, the page and programs. They call `engine` and `db`, and know no
+transport.
+"""

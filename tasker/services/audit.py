@@ -1,4 +1,4 @@
-"""Operator actions recorded with the change, or with the refusal.
+"""Audit log: actions of operators, recorded with the change or with its refusal.
 
 A server and the command line name the actor themselves (`OperatorAudit`); the methods they call are recorded as that
 action.

@@ -1,4 +1,4 @@
-"""Retention and sizes."""
+"""Deletion of old tasks, and sizes of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading at least once, deliveries, windows."""
+"""Subscriptions that read every domain event at least once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values and folded steps as people read them, alike in terminal and page."""
+"""Values and grouped steps in words, the same on a terminal and a page."""
 
 from __future__ import annotations
 

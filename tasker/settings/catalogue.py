@@ -1,4 +1,4 @@
-"""Every parameter read off the model; which are live."""
+"""All parameters, read from the model, and which of them apply while a process runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From tables to settings, all problems at once; rules between settings."""
+"""Check of a configuration: all problems at once, also those between settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults of how a worker runs handlers and publishes events.
+"""Defaults that code needs without the settings model.
 
 It runs on a machine with other work, mostly with the embedded database, and its user is watching.
 """

@@ -1,4 +1,4 @@
-"""[worker.execution], back-off, log, sweep, growth limits, staleness."""
+"""Settings of execution: concurrency, retries, sweeps, limits of growth, staleness."""
 
 from __future__ import annotations
 

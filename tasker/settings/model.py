@@ -1,4 +1,4 @@
-"""All settings: three contexts, plugins."""
+"""The model of all settings."""
 
 from __future__ import annotations
 

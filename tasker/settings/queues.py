@@ -1,4 +1,4 @@
-"""The messaging backend, queue names, bounded buffers, depth thresholds."""
+"""Settings of queues: the backend, their names, buffers and depth limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of other systems and reserved keys: why, and what instead.
+"""Keys that are refused: those of other systems and reserved ones, each with what to use instead.
 
 Their types, ranges and defaults are defined, so that the names get no other meaning. Accepting them would suggest a
 function that does not exist.

@@ -1,4 +1,4 @@
-"""Files and environment variables as layers (where DATABASE_URL is read); ${VAR}, older spellings, line numbers."""
+"""Text of a configuration file: `${VAR}`, earlier spellings of keys, line numbers."""
 
 from __future__ import annotations
 

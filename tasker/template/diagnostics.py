@@ -1,4 +1,4 @@
-"""Diagnostic, Position, codes and severities, suggestions."""
+"""Diagnostics of a template: code, severity, position and suggestion."""
 
 from __future__ import annotations
 

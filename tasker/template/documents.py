@@ -1,4 +1,4 @@
-"""Steps before compilation, their places, overrides of environments."""
+"""Steps of a template before compilation, with the overrides of an environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as Mermaid, Graphviz, tree, data.
+"""A plan as Mermaid, Graphviz, tree or data.
 
 A step with several dependencies appears once, below the last of them, with all of them listed; the others point to it
 with an arrow. Steps created at run time have a dashed line.

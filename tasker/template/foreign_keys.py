@@ -1,4 +1,4 @@
-"""Keys of other systems and what Tasker has instead; known keys without effect."""
+"""Keys of other systems, each with what Tasker has instead, and keys without effect."""
 
 from __future__ import annotations
 

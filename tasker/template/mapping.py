@@ -1,4 +1,4 @@
-"""Mappings with a table of keys: aliases, unknown and conflicting keys."""
+"""Mappings that are checked against a table of keys: aliases, unknown and conflicting keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legal names, bounds of numbers (priority, milliseconds, counts)."""
+"""Legal names, and the bounds and defaults of numbers in templates."""
 
 from __future__ import annotations
 

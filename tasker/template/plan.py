@@ -1,4 +1,4 @@
-"""Plan, StepPlan, RetryPolicy, BreakerPolicy, Ancestry.
+"""The compiled template: a plan, its steps and their policies.
 
 A plan is immutable and content-addressed. `Plan.to_json` is canonical (sorted keys, no white space), so equal content
 has an equal `Plan.hash` on every machine. A task stores the hash and uses this plan to its end (pinned runs). A fleet's

@@ -1,4 +1,4 @@
-"""Rules that plugins add, and asking them."""
+"""Rules of templates that plugins add."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics as text, JSON, SARIF; JSON Schema for editors."""
+"""Diagnostics as text, JSON and SARIF, and the JSON Schema for editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One RetryPolicy out of `retry`, profiles and older keys.
+"""The retry policy of a step from `retry`, profiles and earlier keys.
 
 Keys that a step sets override the profile's. `max_attempts` counts executions, including the first.
 """

@@ -1,4 +1,4 @@
-"""Is a JSON Schema valid, does a value fit; listed properties."""
+"""Check that a JSON Schema is valid, and that a value fits it."""
 
 from __future__ import annotations
 

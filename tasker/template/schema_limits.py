@@ -1,4 +1,4 @@
-"""Bounded work and linear-time patterns (goes when jsonschema-rs proves enough).
+"""Limits of the work that a JSON Schema and its patterns may cause.
 
 Patterns are written in the dialect of JSON Schema (ECMA-262) or of Python and are translated to that of the engine.
 `pydantic_core`, which contains the engine, is imported only if there is a pattern.

@@ -1,1 +1,1 @@
-"""Lazy names of all read models."""
+"""Tasks, steps, dead letters and events as services read them: frozen values without behaviour."""

@@ -1,4 +1,4 @@
-"""Tasker auth."""
+"""`tasker auth`: API keys and tokens."""
 
 from __future__ import annotations
 

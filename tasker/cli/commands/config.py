@@ -1,4 +1,4 @@
-"""Tasker config."""
+"""`tasker config`: create, show, explain, edit and import a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasker config validate."""
+"""`tasker config validate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasker db."""
+"""`tasker db`: upgrade, check, prune, sizes, roles and the index of inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasker dlq."""
+"""`tasker dlq`: list, show, retry and resolve dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasker events."""
+"""`tasker events`: list, follow and replay domain events."""
 
 from __future__ import annotations
 

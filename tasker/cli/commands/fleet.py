@@ -1,4 +1,4 @@
-"""Tasker doctor, actions, pause, resume."""
+"""`tasker doctor`, `actions`, `pause` and `resume`."""
 
 from __future__ import annotations
 

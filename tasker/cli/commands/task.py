@@ -1,4 +1,4 @@
-"""Tasker task list, show, history, cancel, explain, retry, rerun."""
+"""`tasker task`: list, show, history, cancel, explain, retry and rerun."""
 
 from __future__ import annotations
 

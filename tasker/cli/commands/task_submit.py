@@ -1,4 +1,4 @@
-"""Tasker task submit, request, refused."""
+"""`tasker task submit`, `request` and `refused`."""
 
 from __future__ import annotations
 

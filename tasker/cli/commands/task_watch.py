@@ -1,4 +1,4 @@
-"""Tasker task watch, logs."""
+"""`tasker task watch` and `logs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasker template."""
+"""`tasker template`: validate, show, draw, register and list templates."""
 
 from __future__ import annotations
 

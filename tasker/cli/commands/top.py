@@ -1,4 +1,4 @@
-"""Tasker top."""
+"""`tasker top`: the fleet, refreshed on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasker worker, worker list, orchestrator."""
+"""`tasker worker`: start a worker, or list the running processes."""
 
 from __future__ import annotations
 

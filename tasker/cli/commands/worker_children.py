@@ -1,4 +1,4 @@
-"""Processes side by side, supervised."""
+"""Child processes of one command, supervised and stopped together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing a view; showing while waiting."""
+"""Choice of the view for a task that is waited for, and the view itself while waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line per change: plain and JSON."""
+"""Views of a running task that print a line for each change, as text or as JSON."""
 
 from __future__ import annotations
 

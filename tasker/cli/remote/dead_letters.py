@@ -1,4 +1,4 @@
-"""Dead letter replays through a server; the fleet advances them, not the client."""
+"""Dead letters and replays of a server."""
 
 from __future__ import annotations
 

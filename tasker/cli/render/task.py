@@ -1,4 +1,4 @@
-"""A task, its steps, lists of tasks."""
+"""A task, its steps and lists of tasks as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values and tables."""
+"""Values and tables as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Its input; JSON output."""
+"""Input of `tasker run` from options and files, and its JSON output."""
 
 from __future__ import annotations
 

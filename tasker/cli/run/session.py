@@ -1,4 +1,4 @@
-"""Start, submit or find, watch, stop; signals."""
+"""One run of `tasker run`: start, submit or find the task, watch it, stop; and its signals."""
 
 from __future__ import annotations
 

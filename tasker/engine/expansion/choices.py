@@ -1,4 +1,4 @@
-"""Limits of what may be chosen; strict reading of decisions."""
+"""Strict reading of what a decision or batch chose, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExistingStep, NewStep, GraphDelta."""
+"""Steps and edges that an expansion adds to those that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of change of a step: path, token, attempt; letters of the history.
+"""Every kind of change of a step: its path through the states, and what becomes of token and attempt.
 
 The engine's SQL is generated from it (`python -m tools.lifecycle_sql`), and a test proves each path legal. A new kind
 of change is a row here.

@@ -1,4 +1,4 @@
-"""States and transitions of tasks; how progress reads."""
+"""States and transitions of tasks, and the evaluation of a task from the states of its steps."""
 
 from __future__ import annotations
 

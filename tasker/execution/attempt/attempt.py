@@ -1,4 +1,4 @@
-"""Attempt, its cancel flag and how it can end."""
+"""The attempt of a step, its cancel flag and the ways in which it can end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for a thread or child process.
+"""Waiting for a free thread or child process.
 
 The time of a step runs from its claim. After a longer wait the time starts again when the handler is called. A step
 that would wait so long that the sweep might take it away is released, without using an attempt, for another worker.

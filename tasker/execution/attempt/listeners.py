@@ -1,4 +1,4 @@
-"""Attempts for plugins and the log."""
+"""Reports of attempts to plugins and to the log."""
 
 from __future__ import annotations
 

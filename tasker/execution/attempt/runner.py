@@ -1,4 +1,4 @@
-"""One attempt from claim to result, over checkpoints and breakers.
+"""Run of one attempt from claim to result, over checkpoints and circuit breakers.
 
 A retryable failure counts as a failure of the breaker, a timeout included. A permanent failure is not counted: a
 service that refuses a request is reachable.

@@ -1,4 +1,4 @@
-"""Return value or exception to a storable, redacted outcome."""
+"""Conversion of a return value or exception to an outcome that can be stored, with values redacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers in child processes, memory limit.
+"""Pool of child processes for handlers, with a limit of memory.
 
 Threads and numerical libraries reserve many more addresses than they use, so a kernel limit on addresses would stop
 handlers that need little memory.

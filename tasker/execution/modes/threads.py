@@ -1,4 +1,4 @@
-"""Blocking handlers in threads.
+"""Threads for blocking handlers.
 
 Cheaper than `concurrent.futures` (one future per job instead of two, one wake-up of the loop for all jobs that end
 together), and its threads are daemons: a stuck handler does not keep the process alive.

@@ -1,4 +1,4 @@
-"""One subscriber in its own thread; awaiting async subscribers."""
+"""Delivery to one subscriber, in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounded channel and the thread that delivers."""
+"""Bounded channel of events, and the thread that delivers them."""
 
 from __future__ import annotations
 

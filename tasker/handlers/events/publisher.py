@@ -1,4 +1,4 @@
-"""Declaring and publishing domain events."""
+"""Declaration and publication of domain events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BaseSubscriber, logging and counting subscribers."""
+"""Base class of subscribers, and those that log and count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs over a pool per loop, trace carried on.
+"""HTTP requests of a handler over one pool per event loop; the trace context is passed on.
 
 The async methods use one pool per event loop.
 """

@@ -1,4 +1,4 @@
-"""Handlers in modules, packages, folders; loading with located errors."""
+"""Search for handlers in modules, packages and folders; errors name the file and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResolvedHandler: a step's handler as something to call."""
+"""The handler of a step as something to call."""
 
 from __future__ import annotations
 

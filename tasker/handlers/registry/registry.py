@@ -1,4 +1,4 @@
-"""HandlerRegistry: names to handlers, cache."""
+"""`HandlerRegistry`: handlers by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HandlerDefinition, BaseResolver, RegistryResolver, ResolutionContext."""
+"""Base class of resolvers, and what they get to resolve."""
 
 from __future__ import annotations
 

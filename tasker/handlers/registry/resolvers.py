@@ -1,4 +1,4 @@
-"""Mapping, module names, entry points, dotted paths."""
+"""Resolvers by mapping, module, entry point and dotted path."""
 
 from __future__ import annotations
 

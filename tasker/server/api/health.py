@@ -1,4 +1,4 @@
-"""Health, readiness, /metrics."""
+"""Routes of health, readiness and metrics."""
 
 from __future__ import annotations
 

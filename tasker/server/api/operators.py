@@ -1,4 +1,4 @@
-"""Dead letters, replays: bodies with several actions."""
+"""Routes of dead letters and replays."""
 
 from __future__ import annotations
 

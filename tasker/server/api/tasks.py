@@ -1,4 +1,4 @@
-"""Special answers of tasks (created, batch, wait)."""
+"""Routes of tasks: create, read, wait, cancel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells callers apart, by what is configured; API keys and their digests."""
+"""Authentication of callers by JWT or API key, as configured."""
 
 from __future__ import annotations
 

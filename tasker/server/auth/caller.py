@@ -1,4 +1,4 @@
-"""Caller: who calls, what is permitted; refused callers counted."""
+"""The caller of a request and its permissions; refused callers are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permission of a route, caller of a request.
+"""Check of a route's permission before the request is read.
 
 The application's gate identifies the caller and checks the permission before the body of a request is read. Without
 configured authentication the gate admits everyone, and the server listens on loopback only.

@@ -1,4 +1,4 @@
-"""JWKS, issuers, RSA keys."""
+"""Keys that verify tokens: RSA keys from files, and those that an issuer publishes (JWKS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas for operators: complete values of the services."""
+"""Answers for operators."""
 
 from __future__ import annotations
 

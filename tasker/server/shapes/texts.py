@@ -1,4 +1,4 @@
-"""Headers of requests that create tasks."""
+"""Texts and headers that several routes share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of `[plugins]` beyond the settings models: plugins that are missing, off, or cannot be loaded."""
+"""Checks of the settings of installed backends and plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider's queues beside the database's truth."""
+"""Queues of the broker, compared with the rows of the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, meanings, Prometheus text."""
+"""Names and meanings of metrics, and their Prometheus text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues, processes, breakers, activity now."""
+"""Queues, processes, breakers and activity of the fleet."""
 
 from __future__ import annotations
 

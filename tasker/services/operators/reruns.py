@@ -1,4 +1,4 @@
-"""Running a task again from a step."""
+"""Rerun of a task from a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requesting tasks through the broker.
+"""Requests for tasks through the broker.
 
 The request's identifier is the task's, so whoever asks knows the task before it exists, and a message that comes twice
 asks for the same task.

@@ -1,4 +1,4 @@
-"""In the caller's own transaction; wake-ups after its commit.
+"""Submission in the caller's own transaction; wake-ups are sent after its commit.
 
 SQLAlchemy only reports that a commit is about to happen, not that it has happened, so the database is asked.
 """

@@ -1,4 +1,4 @@
-"""Retrying with an unknown commit; log of created tasks."""
+"""Submission again when the answer to its commit was lost."""
 
 from __future__ import annotations
 

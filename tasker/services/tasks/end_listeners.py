@@ -1,4 +1,4 @@
-"""Hearing of ends in other processes; deadlines, outages."""
+"""Listening for the ends of tasks in other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why steps do not run: sentences from values."""
+"""Explanation why the steps of a task do not run."""
 
 from __future__ import annotations
 

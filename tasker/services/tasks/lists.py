@@ -1,4 +1,4 @@
-"""Filtered lists, saved lists."""
+"""Filtered lists of tasks, and lists that are saved."""
 
 from __future__ import annotations
 

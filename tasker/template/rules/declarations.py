@@ -1,4 +1,4 @@
-"""Events, external systems, breakers, execution modes."""
+"""Rules of events, external systems, breakers and execution modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches, convergences, batches."""
+"""Rules of branches, convergences and batches."""
 
 from __future__ import annotations
 

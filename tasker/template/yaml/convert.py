@@ -1,4 +1,4 @@
-"""YAML 1.2 scalars, duplicate keys, aliases, braces."""
+"""Scalars of YAML 1.2, duplicate keys and aliases."""
 
 from __future__ import annotations
 

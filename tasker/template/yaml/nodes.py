@@ -1,4 +1,4 @@
-"""Values that know their place; PyYAML up to its composer, depth bounded."""
+"""YAML values that know their place."""
 
 from __future__ import annotations
 

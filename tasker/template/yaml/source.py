@@ -1,4 +1,4 @@
-"""Text to documents; the first syntax error in words that say what to do."""
+"""Text to YAML documents; syntax errors say what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restarts, rivals, push."""
+"""Conformance tests of restarts, rival processes and pushed messages."""
 
 from __future__ import annotations
 

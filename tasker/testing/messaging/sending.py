@@ -1,4 +1,4 @@
-"""Queues and sending."""
+"""Conformance tests of queues and sending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same done to many tasks.
+"""Pages that do the same to many tasks.
 
 The remaining tasks are stored in the form of the page, not in the server: the server may be stopped or restarted and
 the page closed at any time, and the action continues where it was. Each completed action is recorded in the audit log

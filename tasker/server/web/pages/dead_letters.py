@@ -1,4 +1,4 @@
-"""Dead letters, replays."""
+"""Pages of dead letters and replays."""
 
 from __future__ import annotations
 

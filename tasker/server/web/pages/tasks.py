@@ -1,4 +1,4 @@
-"""Finding tasks, saved lists."""
+"""Pages of task lists, their filters and saved views."""
 
 from __future__ import annotations
 

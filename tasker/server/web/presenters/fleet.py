@@ -1,4 +1,4 @@
-"""Queues, templates (pure)."""
+"""Rows of queues and templates for their pages."""
 
 from __future__ import annotations
 

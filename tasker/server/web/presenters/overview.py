@@ -1,4 +1,4 @@
-"""Needs, figures, charts (pure)."""
+"""Figures and charts of the first page."""
 
 from __future__ import annotations
 

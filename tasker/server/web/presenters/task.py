@@ -1,4 +1,4 @@
-"""Rows of steps, states in words (pure)."""
+"""Rows of steps and states in words for the page of a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of a list from its address (pure)."""
+"""Filters of a task list, read from the address of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values and moments as text (pure)."""
+"""Values and moments as text."""
 
 from __future__ import annotations
 
