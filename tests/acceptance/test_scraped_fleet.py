@@ -61,6 +61,8 @@ NOT_HERE = {
     "tasker_queue_age_seconds",  # nothing waits or runs
     "tasker_checkpoint_age_seconds",
     "tasker_tasks_active",
+    "tasker_timers_waiting",
+    "tasker_timers_late_seconds",
 }
 """What has values only when something happens that does not happen here."""
 TIMES = (" ms", " s")

@@ -136,4 +136,4 @@ def test_the_page_names_every_hook_with_its_arguments() -> None:
     named = set(re.findall(r"^\| `(tasker_\w+)\((\w*)\)` ", PAGE, re.MULTILINE))
     hooks = {name: function for name, function in vars(Hooks).items() if name.startswith("tasker_")}
     assert named == {(name, ", ".join(each.__code__.co_varnames[1:])) for name, each in hooks.items()}
-    assert all(Path(each.__code__.co_filename).name == "hookspecs.py" and each.__doc__ for each in hooks.values())
+    assert all(Path(each.__code__.co_filename).name == "hooks.py" and each.__doc__ for each in hooks.values())

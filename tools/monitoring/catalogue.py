@@ -30,6 +30,8 @@ VALUES = {
 }
 """What labels of the core hold; each has few values."""
 VALUES_OF = {
+    ("tasker_timers_late_seconds", "kind"): "retry, begin",
+    ("tasker_timers_waiting", "kind"): "retry, begin",
     ("mpsc_channel_capacity", "component"): "worker",
     ("mpsc_channel_full_events_total", "component"): "worker",
     ("mpsc_channel_usage_percent", "component"): "worker",

@@ -63,7 +63,7 @@ def timers(lab: Lab) -> dict[tuple[str, str], float]:
 
 def test_what_waits_for_a_time_is_counted_by_kind_and_what_is_late_by_seconds(lab: Lab) -> None:
     lab.one.set_time(0)
-    lab.submit(lab.chain(), {"delay_ms": 60_000}, {"delay_ms": 120_000})
+    lab.submit(lab.chain(), {"delay_ms": 60_000}, {"delay_ms": 120_000, "expires_ms": 1_000})
     _, claims = lab.running(lab.chain())
     lab.one.advance(retry(claims["s0"], delay_ms=30_000))
     lab.two.set_time(0)
