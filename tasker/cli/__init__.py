@@ -1,1 +1,1 @@
-"""Command line: one module per command, imported only when it is used. A command calls a service and prints its answer."""
+"""Command line: one module per command, imported only when it is used. A command calls a service and prints it."""

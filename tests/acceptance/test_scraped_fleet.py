@@ -211,6 +211,7 @@ def test_every_metric_has_the_name_kind_and_labels_of_the_catalogue_in_every_pro
 
 
 def test_every_metric_that_the_reference_tells_of_is_told_by_some_process(scrapes: Scrapes) -> None:
+    scrapes.submit("stored")
     until(lambda: unseen(scrapes) == set(), "all are told", show=lambda: unseen(scrapes))
 
 
