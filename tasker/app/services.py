@@ -36,7 +36,6 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.bulk import BulkSubmitter
 from tasker.services.submission.submit import Submitter
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
@@ -67,7 +66,7 @@ class Services:
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
-        self.bulk, self.reruns = BulkSubmitter(submitter, self.plans), Reruns(self.engine, self.plans, submitter)
+        self.reruns = Reruns(self.engine, self.plans, submitter)
 
     @cached_property
     def search(self) -> TaskSearch:

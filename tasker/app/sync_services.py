@@ -20,6 +20,7 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.submission.by_message import TaskRequestSender
+from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvent, TaskEvents
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
@@ -201,6 +202,13 @@ class SyncQueues(SyncWrapper[Queues]):
     """Sync wrapper of `Queues`."""
 
     report = sync_method(Queues.report)
+
+
+class SyncSubmissions(SyncWrapper[Submissions]):
+    """Sync wrapper of `Submissions`."""
+
+    submit = sync_method(Submissions.submit)
+    submit_many = sync_method(Submissions.submit_many)
 
 
 class SyncRequesting(SyncWrapper[TaskRequestSender]):

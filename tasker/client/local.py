@@ -18,6 +18,7 @@ from tasker.client.responses import (
     TaskListResponse,
     TaskResponse,
 )
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 
 _shared = PerProcess[SyncApp | None](lambda: None)
@@ -40,11 +41,11 @@ class DatabaseCalls:
         **options: Any,
     ) -> TaskResponse:
         """Create a task from a registered template."""
-        plan = self._app.plans.find(namespace, name, version).plan
         request = Submission(
             context, initiator=self._initiator, source_system=self._source_system, reason=reason, **options
         )
-        return self.get_task(self._app.submit_request(plan, request).task_uuid)
+        order = TemplateSubmission(namespace, name, version, request)
+        return self.get_task(self._app.submissions.submit(order).task_uuid)
 
     def get_task(self, task_uuid: str) -> TaskResponse:
         """Return the task with its steps."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from fastapi import Request
 
 from tasker.engine.plans import PlanStore
-from tasker.errors import TaskerError
 from tasker.resilience.breakers import Breakers
 from tasker.services.audit import AuditLog
 from tasker.services.domain_events import DomainEventLog
@@ -24,9 +22,8 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.page_sessions import PageSessions
-from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.by_message import TaskRequestSender
-from tasker.services.submission.submit import OnDuplicate, SubmissionResult
+from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvents
 from tasker.services.tasks.lists import SavedViews
 from tasker.services.tasks.pages import TaskPages
@@ -166,24 +163,17 @@ class ServerServices(Protocol):
         ...
 
     @property
+    def submissions(self) -> Submissions:
+        """Service that creates tasks of registered templates."""
+        ...
+
+    @property
     def requests(self) -> TaskRequestSender:
         """Sender of task requests to orchestrators."""
         ...
 
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> SubmissionResult:
-        """Submit a task; see `App.submit_order`."""
-        ...
-
     async def pinned_plan(self, task_uuid: str) -> Plan:
         """Return the plan of a task; see `App.pinned_plan`."""
-        ...
-
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]:
-        """Submit several tasks; see `App.submit_orders`."""
         ...
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:

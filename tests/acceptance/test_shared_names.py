@@ -21,6 +21,7 @@ from tasker.types import StepContext, StepHandlerResult
 from tests.support.command_line import invoke, run_json, write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
+from tests.support.registered import submit_registered
 from tests.unit.handlers.support import ServiceDiscoveryResolver
 
 TEMPLATE = """
@@ -127,7 +128,7 @@ def test_a_process_that_serves_two_folders_runs_each_with_its_own_code(
 
     async def run() -> list[Any]:
         async with tasker.App(database_url, work=False) as app:
-            tasks = [await app.submit_request(load_plans(path)[0], Submission()) for path in twins]
+            tasks = [await submit_registered(app, load_plans(path)[0], Submission()) for path in twins]
             return [await app.wait(task.task_uuid, timeout=60) for task in tasks]
 
     assert [report.results["only"] for report in asyncio.run(run())] == [{"from": "c1"}, {"from": "c2"}]

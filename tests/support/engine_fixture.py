@@ -168,7 +168,7 @@ class Session:
     def set_time(self, seconds: float, after: datetime | None = None) -> None:
         """From now on this session lives `seconds` after the present, or after another time."""
         self.execute(
-            "select set_config('tasker.now', (coalesce(%s, pg_catalog.now()) + make_interval(secs => %s))::text, false)",
+            "select set_config('tasker.now', (coalesce(%s, now()) + make_interval(secs => %s))::text, false)",
             after,
             seconds,
         )

@@ -244,13 +244,13 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Su
 async def _submit(
     app: Fleet, *, target: str, request: Submission, on_duplicate: OnDuplicate
 ) -> tuple[SubmissionResult, str]:
-    from tasker.services.submission.bulk import TemplateSubmission
+    from tasker.services.submission.registered import TemplateSubmission
     from tasker.services.workflows.targets import registered_name, unknown_target
 
     try:
         with unknown_target(target):
             order = TemplateSubmission(*registered_name(target), request)
-            submitted = await app.submit_order(order, on_duplicate=on_duplicate)
+            submitted = await app.submissions.submit(order, on_duplicate=on_duplicate)
     except UsageError as error:
         if not Path(target).exists():
             raise

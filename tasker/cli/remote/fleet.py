@@ -20,7 +20,7 @@ from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.operators.steps import RetriedSteps
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.explain import Explanation
 from tasker.services.tasks.lists import ListFilters
@@ -145,6 +145,15 @@ class QueueService(Protocol):
     async def report(self) -> BrokerReport: ...
 
 
+class SubmissionService(Protocol):
+    """Methods of `tasker.services.submission.registered.Submissions`, documented there."""
+
+    async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult: ...
+    async def submit_many(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]: ...
+
+
 class RequestService(Protocol):
     """Methods of `tasker.services.submission.by_message.TaskRequestSender`, documented there."""
 
@@ -233,6 +242,8 @@ class Fleet(Protocol):
     @property
     def queues(self) -> QueueService: ...
     @property
+    def submissions(self) -> SubmissionService: ...
+    @property
     def requests(self) -> RequestService: ...
     @property
     def doctor(self) -> DoctorService: ...
@@ -244,11 +255,5 @@ class Fleet(Protocol):
     def sensitive_values(self) -> SensitiveService: ...
     @property
     def operator_log(self) -> OperatorLogService: ...
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
-    ) -> SubmissionResult: ...
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]: ...
     async def pinned_plan(self, task_uuid: str) -> Plan: ...
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

@@ -21,7 +21,7 @@ from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
@@ -42,22 +42,9 @@ class HttpFleet:
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
-        self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
+        self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
+        self.requests = HttpRequests(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
-
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
-    ) -> SubmissionResult:
-        answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
-        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
-
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]:
-        """Create up to 1,000 tasks; return a result or an error for each."""
-        bodies = [_body(order) for order in orders]
-        answer = await self.client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
-        return [_answer(result) for result in answer["results"]]
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
         return await self.plans.of_task(task_uuid)
@@ -65,6 +52,23 @@ class HttpFleet:
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         await self.client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
+
+
+class HttpSubmissions:
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
+        answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
+        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
+
+    async def submit_many(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
+        """Create up to 1,000 tasks; return a result or an error for each."""
+        bodies = [_body(order) for order in orders]
+        answer = await self._client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
+        return [_answer(result) for result in answer["results"]]
 
 
 class HttpTemplateTexts:

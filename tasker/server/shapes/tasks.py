@@ -12,7 +12,7 @@ from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
 from tasker.server.shapes.steps import StepReadinessStatus
 from tasker.server.shapes.texts import AwareMoment, Duration, Moment, Name, Text
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, Submission
 from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
 

@@ -25,6 +25,7 @@ from tasker.services.tasks.history import HistoryPoller, TaskEvent, TaskEvents
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem
+from tests.support.registered import submit_registered
 from tests.support.waiting import LIMIT_SECONDS, LOOK_SECONDS
 
 
@@ -215,7 +216,7 @@ async def waiting(app: tasker.App, number: int) -> list[str]:
     """Tasks that nobody serves."""
     (plan,) = compile_text(WAITING).plans
     registered = (await app.plans.register(plan)).plan
-    return [(await app.submit_request(registered, Submission({}))).task_uuid for _ in range(number)]
+    return [(await submit_registered(app, registered, Submission({}))).task_uuid for _ in range(number)]
 
 
 class Asked(Statements):

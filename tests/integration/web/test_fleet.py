@@ -11,7 +11,7 @@ import tasker
 from tasker.server.application import DescribedRoute
 from tasker.services.configuration.effective import effective_settings
 from tasker.services.configuration.plugins import PluginReport
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.settings.check import check
 from tasker.settings.nested import nested
@@ -24,7 +24,7 @@ number = count(500_000)
 
 async def waiting(app: tasker.App) -> str:
     return (
-        await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
+        await app.submissions.submit(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
     ).task_uuid
 
 

@@ -13,7 +13,7 @@ from markupsafe import escape
 import tasker
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
@@ -50,8 +50,8 @@ def actions(text: str) -> set[str]:
 
 
 async def waiting(app: tasker.App) -> str:
-    submitted = await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
-    return submitted.task_uuid
+    order = TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}))
+    return (await app.submissions.submit(order)).task_uuid
 
 
 async def test_steps_of_a_large_task_are_shown_page_by_page(

@@ -14,7 +14,7 @@ import pytest
 
 import tasker
 from tasker.server.web.pages.bulk import PORTION
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tests.integration.web.conftest import Site
 
@@ -34,7 +34,7 @@ async def waiting(app: tasker.App, many: int, tag: str = "held") -> list[str]:
     tasks = [
         TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}, tags=[tag])) for _ in range(many)
     ]
-    return [answer.task_uuid for answer in await app.submit_orders(tasks)]  # type: ignore[union-attr]
+    return [answer.task_uuid for answer in await app.submissions.submit_many(tasks)]  # type: ignore[union-attr]
 
 
 async def found(site: Site, **words: str) -> list[str]:

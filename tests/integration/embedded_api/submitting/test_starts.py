@@ -10,10 +10,11 @@ import pytest
 
 import tasker
 from tasker.errors import UsageError
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tests.support.registered import order
 
 LATER = timedelta(hours=2)
 
@@ -45,7 +46,7 @@ def test_every_way_to_submit_takes_a_start(app: tasker.SyncApp, plan: Plan) -> N
     request = Submission({"name": "many"}, delay="2h")
     tasks = [each.task_uuid for each in app.submit_many(plan, [request])]  # type: ignore[union-attr]
     order = TemplateSubmission(plan.namespace, plan.name, None, Submission({"name": "order"}, delay="2h"))
-    tasks += [each.task_uuid for each in app.submit_orders([order])]  # type: ignore[union-attr]
+    tasks += [each.task_uuid for each in app.submissions.submit_many([order])]  # type: ignore[union-attr]
     with psycopg.connect(app.database_url) as connection:
         tasks.append(app.submit_in(connection, plan, {"name": "in"}, delay="2h").task_uuid)
         tasks.append(tasker.submit_in(connection, plan, {"name": "module"}, delay="2h").task_uuid)
@@ -166,7 +167,7 @@ def test_a_task_expires_that_no_worker_begins(database_url: str, plan: Plan, app
     ).plans
     app.plans.register(nobody)
     tasks = [
-        app.submit_request(nobody, Submission({"n": n}, expires_in=wish)).task_uuid
+        app.submissions.submit(order(nobody, Submission({"n": n}, expires_in=wish))).task_uuid
         for n, wish in ((1, None), (2, "1h"))
     ]
 

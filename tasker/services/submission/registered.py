@@ -1,9 +1,9 @@
-"""Submission of many tasks of any templates, with an answer for each: an invalid one does not prevent the others."""
+"""Submission of tasks of registered templates: one, or many with an answer for each."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tasker.dataclasses import dataclass
 from tasker.engine.plans import PlanStore
@@ -16,6 +16,7 @@ from tasker.services.submission.submit import (
     Submitter,
     existing_task_or_error,
 )
+from tasker.services.tasks.waiting import Waiters
 from tasker.template.plan import Plan
 
 Answer = SubmissionResult | TaskerError
@@ -31,18 +32,38 @@ class TemplateSubmission:
     request: Submission
 
 
-class BulkSubmitter:
-    """Service that creates tasks, those of one template in one transaction."""
+class Submissions:
+    """Service that creates tasks of registered templates, for the workers that serve them.
 
-    def __init__(self, submitter: Submitter, plans: PlanStore) -> None:
-        self._submitter, self._plans = submitter, plans
+    `waiters` are those of this program; `wake` is called after a submission, for a worker in the same program.
+    """
+
+    def __init__(self, submitter: Submitter, plans: PlanStore, waiters: Waiters, wake: Callable[[], None]) -> None:
+        self._submitter, self._plans, self._waiters, self._wake = submitter, plans, waiters, wake
 
     async def submit(
+        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
+    ) -> SubmissionResult:
+        """Create a task; `on_duplicate` and `awaited` are as in `App.submit`.
+
+        Raises `TemplateNotFound` and the errors of `App.submit`.
+        """
+        plan = (await self._plans.find(order.namespace, order.template, order.version)).plan
+        registration = self._waiters.register(awaited)
+        submitted = await self._submitter.submit(
+            plan, order.request, on_duplicate=on_duplicate, waiter=registration.waiter
+        )
+        self._waiters.submitted(registration, [submitted])
+        self._wake()
+        return submitted
+
+    async def submit_many(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
     ) -> list[Answer]:
-        """Submit the tasks and return their answers in order.
+        """Create tasks, those of one template in one transaction, and return a result or an error for each, in order.
 
-        Raises nothing: a database error of a transaction is the answer for each of its tasks.
+        Raises nothing: an error of one task does not affect the others, and a database error of a transaction is the
+        answer for each of its tasks.
         """
         answers: dict[int, Answer] = {}
         groups: dict[tuple[str, str, str | None], list[int]] = defaultdict(list)
@@ -54,6 +75,7 @@ class BulkSubmitter:
                 answers |= await self._of_one_template(plan, {place: orders[place].request for place in places})
             except TaskerError as error:
                 answers |= dict.fromkeys(places, error)
+        self._wake()
         return [existing_task_or_error(answers[place], on_duplicate) for place in range(len(orders))]
 
     async def _of_one_template(self, plan: Plan, requests: dict[int, Submission]) -> dict[int, Answer]:
