@@ -80,7 +80,7 @@ TASK_DEFAULTS: dict[str, Any] = {
     "initiator": "",
     "source_system": "",
     "namespace": "default",
-    "context": {},
+    "context": None,
     "version": "1.0.0",
     "reason": "Task requested",
 }
@@ -243,6 +243,8 @@ def client_create_task(request: dict[str, Any]) -> dict[str, Any]:
     options = {**TASK_DEFAULTS, **request}
     if unknown := sorted(options.keys() - {"name", *TASK_DEFAULTS, *TASK_OPTIONS}):
         raise ValueError(f"create_task does not know {', '.join(unknown)} (expected: {', '.join(TASK_OPTIONS)})")
+    if options["context"] is None:
+        options["context"] = {}
     client = calls(options.pop("initiator"), options.pop("source_system"))
     return asdict(client.create_task(options.pop("name"), **options))
 
