@@ -103,19 +103,6 @@ class StepExecutionError(TaskerError):
         self.error_type = error_type
 
 
-class FFIError(TaskerError):
-    """Class kept for code that catches it; Tasker has no foreign-function interface."""
-
-    retryable: bool = True
-
-
-class ConversionError(TaskerError):
-    """Failure to convert a value to the requested type."""
-
-    retryable: bool = False
-    error_type = "conversion_error"
-
-
 MALFORMED = "validation_error"
 """The `error_type` of a request that could not be sent at all; every attempt would fail the same way."""
 

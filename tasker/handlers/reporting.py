@@ -7,12 +7,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tasker.handlers.claims import HandlerEvents, publishing
-from tasker.handlers.results import shown
+from tasker.handlers.results import Model, shown
 from tasker.logging.current_step import ProgressReport, reporter
 
 if TYPE_CHECKING:
     from tasker.handlers.events.publisher import Condition, DeliveryMode
     from tasker.logging.step_log import StepLog
+
+
+class LogContext(Model):
+    """Fields that every log line about a step should carry."""
+
+    correlation_id: str | None = None
+    task_uuid: str | None = None
+    step_uuid: str | None = None
+    namespace: str | None = None
+    operation: str | None = None
+
 
 HINT = "report_progress(percent=40), report_progress(done=4, total=10) or report_progress(done=4)"
 LONGEST = 500

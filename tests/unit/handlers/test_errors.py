@@ -6,7 +6,6 @@ import pickle
 import pytest
 
 import tasker.errors as errors
-from tasker import exceptions
 from tasker.errors import ErrorClassifier, MissingCallable, TaskerError
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, TaskerError)]
@@ -31,11 +30,6 @@ def test_every_error_survives_the_way_to_another_process(cls: type[TaskerError])
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is cls
     assert again.to_dict() == error.to_dict()
-
-
-def test_the_two_published_places_hold_the_same_classes() -> None:
-    for name in exceptions.__all__:
-        assert getattr(exceptions, name) is getattr(errors, name)
 
 
 def test_an_instance_may_overrule_its_class() -> None:

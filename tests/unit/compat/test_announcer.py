@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from tasker.bootstrap import announcer
-from tasker.bootstrap.announcer import StepAnnouncer
 from tasker.errors import PermanentError
-from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.execution.attempt.attempt import AttemptCancelled
-from tasker.execution.attempt.observed import ObservedRunner
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.resilience.breakers import Breakers
-from tasker.step_execution_subscriber import StepExecutionSubscriber
 from tasker.step_handler import checkpoint_yield, step_handler
+from tasker_core._runtime import announcer
+from tasker_core._runtime.announcer import ObservedRunner, StepAnnouncer
+from tasker_core.event_bridge import AnnouncedStep, EventBridge, EventNames
+from tasker_core.step_execution_subscriber import StepExecutionSubscriber
 from tests.unit.execution.bench import Bench, FakeClock
 
 EVENTS = (
@@ -107,8 +106,9 @@ async def test_a_saved_checkpoint_is_announced(bench: Bench, bridge: EventBridge
     await bench.run(yields)
     watching.stop()
 
-    (step_uuid, stop) = dict(heard)[EventNames.STEP_CHECKPOINT_YIELD]
-    assert (step_uuid, stop.cursor, stop.items_processed) == ("01900000-0000-7000-8000-000000000001", 10, 5)
+    (saved,) = dict(heard)[EventNames.STEP_CHECKPOINT_YIELD]
+    position = {"cursor": 10, "items_processed": 5, "accumulated_results": {"sum": 3}}
+    assert saved == {"step_uuid": "01900000-0000-7000-8000-000000000001", **position}
     assert [name for name, _ in heard].count(EventNames.STEP_EXECUTION_RECEIVED) == 1, (
         "one attempt, however often it runs"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ConfigDict
+
 from tasker.handlers.claims import Claim
 from tasker.handlers.copies import deep_copy
 from tasker.handlers.results import Model
@@ -12,7 +14,9 @@ from tasker.template.plan import StepPlan
 
 
 class FfiStepEvent(Model):
-    """Step that is ready for its handler; `task_sequence_step` holds all its data."""
+    """Step that is ready for its handler, immutable; `task_sequence_step` holds all its data."""
+
+    model_config = ConfigDict(frozen=True)
 
     event_id: str
     task_uuid: str

@@ -1,4 +1,4 @@
-"""HTTP calls behind `TaskerClient`, over connections shared by all clients of the process."""
+"""Calls of the published client on a server, over connections shared by all clients of the process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tasker.client.calls.fleet import FleetCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.connection import HttpConnection
-from tasker.client.per_process import PerProcess
 from tasker.client.servers import ServerAddress
+from tasker_core._runtime.client import PerProcess
 
 _shared = PerProcess[dict[ServerAddress, tuple[LoopThread, HttpConnection]]](dict)
 
@@ -19,7 +19,7 @@ class _Calls(TaskCalls, StepCalls, FleetCalls):
 
 
 class ServerCalls(SyncWrapper[_Calls]):
-    """Calls of `tasker.client.local.DatabaseCalls`, sent to a server. They raise the errors of `HttpClient`."""
+    """Calls of `tasker_core._runtime.client.DatabaseCalls`, sent to a server. They raise the errors of `HttpClient`."""
 
     def __init__(self, server: ServerAddress, initiator: str, source_system: str) -> None:
         loop, connection = _connected(server)

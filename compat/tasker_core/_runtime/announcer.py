@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tasker.engine.exchange import Result
 from tasker.errors import StepExecutionError
-from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
-from tasker.execution.attempt.attempt import Attempt, AttemptEnd, Checkpoint, UnreportedEnd
+from tasker.execution.attempt.attempt import Attempt, AttemptEnd, Checkpoint, ClaimWrites, UnreportedEnd
+from tasker.execution.attempt.runner import AttemptRunner
 from tasker.handlers.claims import Failure
-from tasker.handlers.legacy_event import event_for
-from tasker.handlers.results import StepError, StepExecutionResult
-from tasker.handlers.step_handler import CheckpointYield
 from tasker.json_values import as_stored
+from tasker_core.event_bridge import AnnouncedStep, EventBridge, EventNames, checkpoint_event
+from tasker_core.types.results import StepError, StepExecutionResult
+from tasker_core.types.step_event import event_for
 
 WAITING_EVENTS = 1_000
 JOIN_SECONDS = 5.0
@@ -25,7 +26,9 @@ Publish = Callable[[], None]
 
 
 class StepAnnouncer:
-    """`Observer` of attempts that publishes events. An event without a listener costs only a lookup.
+    """Observer of attempts that publishes events. An event without a listener costs only a lookup.
+
+    `received`, `saved` and `ended` are called on the worker's loop: they are quick and never raise.
 
     Listeners run in a thread of their own, one event after the other, so that a slow one never delays the worker; if
     1,000 events wait, further ones are dropped and counted.
@@ -61,8 +64,8 @@ class StepAnnouncer:
     def saved(self, attempt: Attempt, position: Checkpoint) -> None:
         """Publish the checkpoint of a handler."""
         if self._listens(EventNames.STEP_CHECKPOINT_YIELD):
-            stop = CheckpointYield(position.cursor, position.items_processed, position.accumulated_results)
-            self._publish(EventNames.STEP_CHECKPOINT_YIELD, lambda: (attempt.claim.step_uuid, stop))
+            step_uuid = attempt.claim.step_uuid
+            self._publish(EventNames.STEP_CHECKPOINT_YIELD, lambda: (checkpoint_event(step_uuid, position),))
 
     def ended(self, attempt: Attempt, end: AttemptEnd) -> None:
         """Count and publish the end of an attempt, unless it was cancelled, lost or released."""
@@ -92,6 +95,37 @@ class StepAnnouncer:
     def _deliver(self) -> None:
         while (publish := self._waiting.get()) is not None:
             publish()
+
+
+class ObservedRunner(AttemptRunner):
+    """An `AttemptRunner` that notifies an announcer. Other parameters are those of `AttemptRunner`."""
+
+    def __init__(self, *, observer: StepAnnouncer, **options: Any) -> None:
+        super().__init__(**options)
+        self._observer = observer
+
+    async def run(self, attempt: Attempt) -> AttemptEnd:
+        """Run the attempt as `AttemptRunner.run` does, and notify the observer of its start and end."""
+        self._observer.received(attempt)
+        end = await super().run(self._watched(attempt))
+        self._observer.ended(attempt, end)
+        return end
+
+    def _watched(self, attempt: Attempt) -> Attempt:
+        return replace(attempt, writes=_Watched(attempt.writes, self._observer))
+
+
+class _Watched:
+    """Writes of an attempt that notify the observer of checkpoints."""
+
+    def __init__(self, writes: ClaimWrites, observer: StepAnnouncer) -> None:
+        self._observer, self._writes, self.begin = observer, writes, writes.begin
+
+    async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
+        saved = await self._writes.save(attempt, position)
+        if saved is not None:
+            self._observer.saved(attempt, position)
+        return saved
 
 
 def _event(attempt: Attempt) -> AnnouncedStep:

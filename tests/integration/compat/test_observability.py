@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tasker import observability
-from tasker.bootstrap import bootstrap_worker, running_system, stop_worker
-from tasker.client import TaskerClient, disconnect
-from tasker.errors import TemplateNotFound, WorkerNotInitializedError
-from tasker.event_bridge import EventBridge
+from tasker.errors import TemplateNotFound
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker_core import EventBridge, TaskerClient, observability
 from tasker_core import _tasker_core as published
+from tasker_core._runtime.bootstrap import bootstrap_worker, running_system, stop_worker
+from tasker_core._runtime.client import disconnect
+from tasker_core.exceptions import WorkerNotInitializedError
 from tests.support.waiting import until
 
 TEMPLATE = """
