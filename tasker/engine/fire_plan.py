@@ -54,9 +54,13 @@ class ScheduleState:
     def parse(cls, row: Mapping[str, Any]) -> ScheduleState:
         """Parse the row. Raises `TypeError` for a schedule of a newer version of Tasker."""
         times = {
-            key: _time(row[key]) for key in ("anchor_at", "now", "last_fire_at", "last_fired_at") if row[key] is not None
+            key: _time(row[key])
+            for key in ("anchor_at", "now", "last_fire_at", "last_fired_at")
+            if row[key] is not None
         }
-        queued = [QueuedFire(_time(q["fire_at"]), q["kind"], q["previous"] and _time(q["previous"])) for q in row["queued"]]
+        queued = [
+            QueuedFire(_time(q["fire_at"]), q["kind"], q["previous"] and _time(q["previous"])) for q in row["queued"]
+        ]
         return cls(**{**row, **times, "spec": ScheduleSpec.parse(row["spec"]), "queued": queued})
 
 

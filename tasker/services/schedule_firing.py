@@ -113,7 +113,9 @@ class ScheduleFiring:
 
     async def state(self, schedule: str) -> ScheduleState | None:
         """Return what is known of the schedule, or None if there is none. Raises `ScheduleUnreadable`."""
-        rows = await self._engine.connection.execute(query("schedules", "state"), {"schedule": schedule, "queued": QUEUED_SLICE})
+        rows = await self._engine.connection.execute(
+            query("schedules", "state"), {"schedule": schedule, "queued": QUEUED_SLICE}
+        )
         try:
             return ScheduleState.parse(rows[0][0]) if rows else None
         except (TypeError, ValueError, KeyError) as error:

@@ -18,7 +18,7 @@ from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules, check_plugged
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
-from tasker.template.schedules import check_schedules
+from tasker.template.schedules import check_contexts, check_schedules
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
 
@@ -119,6 +119,7 @@ def _compile_document(
     if report.errors > source.errors_before:
         return None
     plan = build_plan(document, graph, environment)
+    check_contexts(plan, reading)
     check_plugged(rules, plan, drafts, reading)
     if report.errors > source.errors_before:
         return None

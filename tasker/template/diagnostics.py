@@ -66,6 +66,7 @@ ERRORS = {
     "T112": "Not a date, or not a time with a zone",
     "T113": "Two schedules of one name",
     "T114": "A schedule that never fires",
+    "T115": "A schedule whose context does not fit the input_schema",
 }
 
 WARNINGS = {

@@ -15,6 +15,8 @@ from tasker.template.documents import DocumentReading, Path
 from tasker.template.durations import duration_text
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import MAX_NAME, NAME, NAME_RULE
+from tasker.template.plan import Plan
+from tasker.template.schema_check import SchemaMismatch, check_input
 from tasker.template.times import TIME, Duration
 from tasker.template.value_kinds import INVALID, Choice, Free, ListOf, MapOf, Text, wrong_type
 from tasker.template.yaml.nodes import Node
@@ -156,7 +158,9 @@ class Date:
                 return date.fromisoformat(node.value).isoformat()
         except ValueError:
             pass
-        reading.report.add("T112", f"expected a date such as 2026-12-24, got {node.text or 'another value'}", node.place)
+        reading.report.add(
+            "T112", f"expected a date such as 2026-12-24, got {node.text or 'another value'}", node.place
+        )
         return INVALID
 
     def json_schema(self) -> dict[str, Any]:
@@ -228,7 +232,10 @@ OF_SCHEDULES = (
     ("interval rate fixed_rate frequency", "write `every: 15m`"),
     ("tz time_zone zone", "write `timezone: Europe/Berlin`"),
     ("catchup catch_up recover_missed_schedules misfire_policy", "write `missed_fire: once`, `all` or `skip`"),
-    ("overlap_policy concurrency_policy max_active_runs", "write `overlap: skip`, `queue`, `allow` or `cancel_running`"),
+    (
+        "overlap_policy concurrency_policy max_active_runs",
+        "write `overlap: skip`, `queue`, `allow` or `cancel_running`",
+    ),
     ("start_date starts_at start_at", "write `start: 2026-01-31T18:00:00Z`"),
     ("end_date ends_at end_at", "write `end: 2026-01-31T18:00:00Z`"),
     ("input inputs args parameters params payload", "write `context: {...}`"),
@@ -277,6 +284,31 @@ def _check(values: AnyMapping[str, Any], path: Path, reading: DocumentReading) -
     if both:
         message = f"{listed(both)} is in `context` as well as in `context_from`"
         reading.report.add("T062", message, reading.key(*path, "context_from"), "write it in one of them")
+
+
+SAMPLE = {
+    "fire_time": "2026-01-31T18:00:00+01:00",
+    "fire_date": "2026-01-31",
+    "previous_fire_time": None,
+    "schedule": "nightly",
+}
+"""Values of a first fire, which has none before it."""
+
+
+def context_problems(plan: Plan, spec: ScheduleSpec) -> list[SchemaMismatch]:
+    """Return the mismatches of a schedule's context with the template's `input_schema`."""
+    filled = {field: SAMPLE[value] for field, value in spec.context_from.items()}
+    return check_input(plan, {**spec.context, **filled})
+
+
+def check_contexts(plan: Plan, reading: DocumentReading) -> None:
+    """Check that the context of each schedule fits the `input_schema`: else no fire could submit a task."""
+    for number, schedule in enumerate(plan.schedules):
+        for mismatch in context_problems(plan, ScheduleSpec.parse(schedule["spec"])):
+            name = "context" if reading.has("schedules", number, "context") else "context_from"
+            message = f"the context of `{schedule['name']}` does not fit the `input_schema`: {mismatch}"
+            hint = "the first fire has no `previous_fire_time`: allow null" if "None" in mismatch.message else None
+            reading.report.add("T115", message, reading.key("schedules", number, name), hint)
 
 
 def spec_of(values: AnyMapping[str, Any]) -> ScheduleSpec:

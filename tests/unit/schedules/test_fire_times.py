@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -82,7 +83,7 @@ def test_hourly_schedule_neither_stops_nor_doubles_at_a_change(zone: str, change
     found = FireTimes(daily(zone, cron))
     moment = utc(CHANGES[zone][change]) - timedelta(hours=4)
     fired = found.upcoming(moment, 60)
-    longest = max(after - before for before, after in zip(fired, fired[1:], strict=False))
+    longest = max(after - before for before, after in itertools.pairwise(fired))
     half = 30 if zone == "Australia/Lord_Howe" and minutes == 60 else 0  # its clocks change by half an hour
     assert longest <= timedelta(minutes=minutes + half)
     assert len(set(fired)) == len(fired)
@@ -133,9 +134,11 @@ def test_impossible_and_distant_times_end() -> None:
 def test_latest_times_are_the_last_ones_of_the_span() -> None:
     found = FireTimes(daily("Europe/Berlin", "0 2 * * *"))
     newest, more = found.latest(utc("2016-01-01T00:00Z"), utc("2026-01-04T12:00Z"), 2)
-    assert newest == [utc("2026-01-03T01:00Z"), utc("2026-01-04T01:00Z")] and more
+    assert newest == [utc("2026-01-03T01:00Z"), utc("2026-01-04T01:00Z")]
+    assert more
     few, none_before = found.latest(utc("2026-01-02T12:00Z"), utc("2026-01-04T12:00Z"), 5)
-    assert few == newest and not none_before
+    assert few == newest
+    assert not none_before
 
 
 def test_times_of_a_change_are_noted() -> None:
@@ -150,7 +153,8 @@ def test_jitter_is_fixed_for_a_schedule_and_spread_between_schedules() -> None:
     delays = [jitter(f"schedule {number}", spec) for number in range(200)]
     assert delays == [jitter(f"schedule {number}", spec) for number in range(200)]
     assert all(timedelta() <= delay <= timedelta(minutes=10) for delay in delays)
-    assert min(delays) < timedelta(minutes=1) and max(delays) > timedelta(minutes=9)
+    assert min(delays) < timedelta(minutes=1)
+    assert max(delays) > timedelta(minutes=9)
     assert jitter("a", ScheduleSpec(cron="0 0 * * *")) == timedelta()
 
 

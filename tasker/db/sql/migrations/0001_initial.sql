@@ -567,8 +567,6 @@ create table tasker.schedule_fires (
 );
 -- fire times that wait for their task
 create index schedule_fires_queued on tasker.schedule_fires (schedule_uuid, fire_at) where outcome = 'queued';
--- the schedule of a task
-create index schedule_fires_of_task on tasker.schedule_fires (task_uuid) where task_uuid is not null;
 
 
 -- ==== Domain events ====

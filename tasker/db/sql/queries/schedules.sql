@@ -19,11 +19,6 @@ select jsonb_build_object('schedule', h.schedule_uuid, 'namespace', ns.name, 'te
 from tasker.schedules h join tasker.task_namespaces ns using (namespace_id)
 where h.schedule_uuid = %(schedule)s::uuid
 
--- name: identifier
--- The identifier of a schedule by its name.
-select h.schedule_uuid::text from tasker.schedules h join tasker.task_namespaces ns using (namespace_id)
-where ns.name = %(namespace)s and h.template = %(template)s and h.name = %(name)s
-
 -- name: listed
 -- A page of schedules by namespace, template and name, after the place %(after)s (three texts; empty: from the
 -- beginning). The last fire is the newest in the history that is not queued.
@@ -36,7 +31,7 @@ select jsonb_build_object('schedule_uuid', h.schedule_uuid, 'namespace', ns.name
   'last', (select jsonb_build_object('fire_at', f.fire_at, 'kind', f.kind, 'outcome', f.outcome, 'task_uuid', f.task_uuid,
       'detail', f.detail, 'decided_at', f.decided_at)
     from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid and f.outcome <> 'queued' order by f.fire_at desc limit 1),
-  'now', tasker.now())
+  'due_at', (select m.due_at from tasker.timers m where m.subject = h.schedule_uuid and m.kind = 's'), 'now', tasker.now())
 from tasker.schedules h join tasker.task_namespaces ns using (namespace_id)
 where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or h.template = %(template)s)
   and (%(name)s::text is null or h.name = %(name)s)
@@ -56,10 +51,3 @@ order by f.fire_at desc limit %(limit)s::int
 -- The outcomes of fire times.
 select f.fire_at, f.outcome from tasker.schedule_fires f
 where f.schedule_uuid = %(schedule)s::uuid and f.fire_at = any (%(times)s::timestamptz[])
-
--- name: of_task
--- The schedule that submitted a task.
-select ns.name, h.template, h.name, f.fire_at, f.kind
-from tasker.schedule_fires f join tasker.schedules h using (schedule_uuid)
-join tasker.task_namespaces ns using (namespace_id)
-where f.task_uuid = %(task)s::uuid limit 1

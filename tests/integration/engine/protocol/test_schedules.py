@@ -111,7 +111,8 @@ async def test_a_declared_schedule_fires_at_its_times(schedules: Schedules) -> N
     await schedules.at("2026-01-01T12:00Z")
     await schedules.register('[{name: daily, cron: "0 2 * * *", context: {kind: audit}}]')
     assert await schedules.look() == 14 * 3_600_000
-    assert schedules.history() == [] and schedules.next_at() == "02 02:00"
+    assert schedules.history() == []
+    assert schedules.next_at() == "02 02:00"
 
     await schedules.at("2026-01-02T01:59:59Z")
     assert schedules.due() == []
@@ -144,7 +145,9 @@ async def test_two_processes_fire_a_time_once(schedules: Schedules) -> None:
     await schedules.at("2026-01-02T02:00:01Z")
     due = schedules.due()
 
-    await asyncio.gather(*(process.firing.fire_all(due) for process in (schedules.one, schedules.two) for _ in range(5)))
+    await asyncio.gather(
+        *(process.firing.fire_all(due) for process in (schedules.one, schedules.two) for _ in range(5))
+    )
 
     assert schedules.history() == [("02 02:00", "schedule", "fired")]
     assert len(schedules.contexts()) == 1
@@ -162,7 +165,8 @@ async def test_a_decision_from_an_earlier_state_writes_nothing(schedules: Schedu
 
     answer = await schedules.two.firing._write(stale, plan_fires(stale))
 
-    assert answer.moved and schedules.history() == [("02 02:00", "schedule", "fired")]
+    assert answer.moved
+    assert schedules.history() == [("02 02:00", "schedule", "fired")]
 
 
 async def test_clocks_of_machines_do_not_matter(schedules: Schedules, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +265,8 @@ async def test_a_queued_fire_begins_when_the_open_task_ends(schedules: Schedules
     await schedules.go("2026-01-03T03:00:16Z")
 
     assert [outcome for _, _, outcome in schedules.history()] == ["fired", "fired"]
-    assert len(schedules.contexts()) == 2 and schedules.next_at() == "04 02:00"
+    assert len(schedules.contexts()) == 2
+    assert schedules.next_at() == "04 02:00"
 
 
 async def test_a_task_that_cannot_be_submitted_is_refused_and_the_next_time_follows(schedules: Schedules) -> None:
@@ -280,11 +285,14 @@ async def test_a_paused_schedule_rests_and_misses_nothing(schedules: Schedules) 
     await schedules.at("2026-01-01T12:00Z")
     await schedules.register(DAILY)
     await schedules.go("2026-01-01T12:00Z")
-    assert schedules.change("pause")["changed"] and not schedules.change("pause")["changed"]
+    assert schedules.change("pause")["changed"]
+    assert not schedules.change("pause")["changed"]
     await schedules.go("2026-01-02T02:00:01Z", "2026-01-05T12:00Z")
-    assert schedules.history() == [] and schedules.next_at() is None
+    assert schedules.history() == []
+    assert schedules.next_at() is None
 
-    assert schedules.change("resume")["changed"] and not schedules.change("resume")["changed"]
+    assert schedules.change("resume")["changed"]
+    assert not schedules.change("resume")["changed"]
     await schedules.go("2026-01-05T12:00Z", "2026-01-06T02:00:01Z")
 
     assert schedules.history() == [("06 02:00", "schedule", "fired")]
@@ -351,7 +359,8 @@ async def test_a_backfill_goes_on_while_the_schedule_is_paused(schedules: Schedu
     await schedules.go("2026-01-05T02:00:01Z", "2026-01-06T02:00:01Z")
 
     assert schedules.history() == [("02 02:00", "backfill", "fired")]
-    assert schedules.due() == [] and schedules.next_at() is None
+    assert schedules.due() == []
+    assert schedules.next_at() is None
 
 
 async def test_a_deployment_keeps_the_next_fire_and_an_older_version_changes_nothing(schedules: Schedules) -> None:
@@ -374,7 +383,8 @@ async def test_a_schedule_that_changed_begins_anew(schedules: Schedules) -> None
     await schedules.register('[{name: daily, cron: "0 11 * * *"}]', "1.1.0")
     await schedules.look()
 
-    assert schedules.history() == [] and schedules.next_at() == "03 11:00"
+    assert schedules.history() == []
+    assert schedules.next_at() == "03 11:00"
 
 
 async def test_a_schedule_that_is_no_longer_declared_rests(schedules: Schedules) -> None:
@@ -384,7 +394,8 @@ async def test_a_schedule_that_is_no_longer_declared_rests(schedules: Schedules)
     await schedules.go("2026-01-01T12:00Z")
     await schedules.register("[]", "2.0.0")
     await schedules.go("2026-01-02T02:00:01Z")
-    assert schedules.history() == [] and schedules.next_at() is None
+    assert schedules.history() == []
+    assert schedules.next_at() is None
 
     await schedules.register(DAILY, "2.1.0")
     await schedules.go("2026-01-02T12:00Z", "2026-01-03T02:00:01Z")
@@ -399,7 +410,8 @@ async def test_jitter_delays_the_fire_and_not_its_time(schedules: Schedules) -> 
     await schedules.register('[{name: daily, cron: "0 2 * * *", jitter: 10m}]')
     await schedules.look()
     due = schedules.lab.one.value("select due_at from tasker.timers where kind = 's'").astimezone(UTC)
-    assert "02:00" <= due.strftime("%H:%M") <= "02:10" and schedules.next_at() == "02 02:00"
+    assert "02:00" <= due.strftime("%H:%M") <= "02:10"
+    assert schedules.next_at() == "02 02:00"
 
     await schedules.go("2026-01-02T02:10:01Z")
 
@@ -411,7 +423,8 @@ async def test_a_schedule_ends(schedules: Schedules) -> None:
     await schedules.register('[{name: daily, cron: "0 2 * * *", end: "2026-01-03T00:00:00Z", overlap: allow}]')
     await schedules.go("2026-01-01T12:00Z", "2026-01-02T02:00:01Z", "2026-01-09T02:00:01Z")
 
-    assert schedules.history() == [("02 02:00", "schedule", "fired")] and schedules.next_at() is None
+    assert schedules.history() == [("02 02:00", "schedule", "fired")]
+    assert schedules.next_at() is None
     assert schedules.due() == []
 
 
