@@ -94,8 +94,8 @@ class UpkeepSkipped(Exception):
 class Upkeep:
     """Service that promotes due retries, wakes workers, and sweeps when it is this process's turn.
 
-    `firing` makes what fires due schedules. `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
-    `on_repaired` the repairs of a sweep.
+    `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
+    `on_repaired` the repairs of a sweep. `firing` makes what fires the schedules that are due.
     """
 
     _keeps_time = True

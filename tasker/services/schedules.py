@@ -18,7 +18,7 @@ from tasker.errors import (
     TemplateNotFound,
     UsageError,
 )
-from tasker.errors.remedies import remedy, see
+from tasker.errors.remedies import see
 from tasker.json_values import require_findable
 from tasker.redaction import REDACTED, Redactor, marks
 from tasker.services.audit import audited
@@ -27,12 +27,11 @@ from tasker.services.submission.starts import with_zone
 from tasker.services.submission.submit import DraftFactory
 from tasker.services.tasks.read import names
 from tasker.template.plan import Plan
-from tasker.views.schedules import Backfill, Schedule, ScheduleFire, SchedulePause, UpcomingFire
+from tasker.views.schedules import Backfill, Schedule, ScheduleFire, SchedulePause, UpcomingFire, parts_of
 
 MOST_BACKFILLED = 500
 """Fire times of one backfill."""
 MOST_UPCOMING = 100
-ADDRESS = "NAMESPACE/TEMPLATE/SCHEDULE"
 
 
 class Schedules:
@@ -195,7 +194,7 @@ class Schedules:
         after = dict(zip(("after_namespace", "after_template", "after_name"), place, strict=True))
         return await self._query("listed", **which, **after, limit=limit)
 
-    async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
+    async def _query(self, name: str, /, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("schedules", name), params)
 
     async def _context_of(self, row: Mapping[str, Any]) -> Any:
@@ -226,16 +225,6 @@ class Schedules:
             created_at=_time(row["created_at"]),
             updated_at=_time(row["updated_at"]),
         )
-
-
-def parts_of(address: str) -> tuple[str, str, str]:
-    """Return namespace, template and name of a schedule. Raises `UsageError`."""
-    require_findable(address, "schedule")
-    parts = address.split("/")
-    if len(parts) != 3 or not all(parts):
-        hint = f"expected {ADDRESS}; see {{}}"
-        raise UsageError(f"{address!r} does not name a schedule", hint=remedy(hint, "tasker schedule list"))
-    return parts[0], parts[1], parts[2]
 
 
 def _missing(address: str) -> ScheduleNotFound:

@@ -18,7 +18,8 @@ _SECRETS = "a template holds no secrets: let the handler read os.environ"
 
 OF_TEMPLATES: Ways = (
     (
-        "schedule schedule_interval cron crons timetable trigger triggers on start_date end_date catchup backfill every",
+        "schedule schedule_interval cron crons timetable trigger triggers on start_date end_date catchup backfill "
+        "every",
         'write `schedules: [{name: nightly, cron: "0 2 * * *"}]`',
     ),
     ("tasks jobs nodes stages states activities dag spec workflow", "list the steps under `steps`"),

@@ -63,7 +63,8 @@ class ScheduleSpec:
     def stored(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, as they are stored."""
         usual = asdict(ScheduleSpec())
-        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+        values = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        return {**values, **({"skip_dates": list(self.skip_dates)} if self.skip_dates else {})}
 
     def keys(self) -> dict[str, Any]:
         """Return the schedule with the keys of a template."""
@@ -71,7 +72,7 @@ class ScheduleSpec:
         for stored, key in (("every_seconds", "every"), ("jitter_seconds", "jitter")):
             if stored in values:
                 values[key] = duration_text(values.pop(stored))
-        return {**values, **({"skip_dates": list(self.skip_dates)} if self.skip_dates else {})}
+        return values
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from tasker.dataclasses import dataclass
+from tasker.errors import UsageError
+from tasker.errors.remedies import remedy
+from tasker.json_values import require_findable
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +87,13 @@ class Backfill:
     fires: Sequence[datetime]
     left_out: int
     started: bool
+
+
+def parts_of(address: str) -> tuple[str, str, str]:
+    """Return namespace, template and name of a schedule. Raises `UsageError`."""
+    require_findable(address, "schedule")
+    parts = address.split("/")
+    if len(parts) != 3 or not all(parts):
+        hint = "expected NAMESPACE/TEMPLATE/SCHEDULE; see {}"
+        raise UsageError(f"{address!r} does not name a schedule", hint=remedy(hint, "tasker schedule list"))
+    return parts[0], parts[1], parts[2]

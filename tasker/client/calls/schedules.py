@@ -8,13 +8,14 @@ from typing import Any
 
 from tasker.client.calls.paths import path
 from tasker.client.connection import HttpConnection
+from tasker.views.schedules import parts_of
 
 SCHEDULES = "/v1/schedules"
 
 
 def _path(schedule: str, *parts: str) -> str:
-    """Return the path of a schedule, named `namespace/template/name`. Other names are refused by the server."""
-    return path(SCHEDULES, *schedule.split("/"), *parts)
+    """Return the path of a schedule, named `namespace/template/name`. Raises `UsageError` for other names."""
+    return path(SCHEDULES, *parts_of(schedule), *parts)
 
 
 class ScheduleCalls:
@@ -62,7 +63,7 @@ class ScheduleCalls:
         actor: str | None = None,
     ) -> dict[str, Any]:
         """Create a schedule of a registered template; `keys` are those of a schedule in a template."""
-        namespace, template, name = [*schedule.split("/", 2), "", ""][:3]
+        namespace, template, name = parts_of(schedule)
         named = {"namespace": namespace, "template": template, "name": name, "version": version}
         body = {**named, "schedule": dict(keys), "overwrite": overwrite, "actor": actor or self.initiator}
         return dict(await self.connection.send("POST", SCHEDULES, body=body))

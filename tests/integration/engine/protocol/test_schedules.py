@@ -1,4 +1,4 @@
-"""Schedules fire each time once, whichever processes fire them and wherever one dies, and what a policy says happens."""
+"""Schedules fire each time once, whichever processes fire them, and their policies decide what else happens."""
 
 from __future__ import annotations
 
