@@ -2,7 +2,7 @@
 
 -- name: counted
 -- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs,
--- the steps that wait for a time, by what they wait for, and by how much the longest overdue of them is late; the time of
+-- the steps and schedules that wait for a time, by what they wait for, and by how much the longest overdue of them is late; the time of
 -- steps in the queues, and the age of the last checkpoint of running steps: of the 200 oldest open tasks that do not only
 -- wait, and of their first 20,000 steps; no more is read, whatever the size of the database.
 with looked as materialized (
