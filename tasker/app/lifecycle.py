@@ -45,6 +45,7 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.page_sessions import PageSessions
+from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.by_message import TaskRequestSender
 from tasker.services.submission.in_transaction import AfterCommit
@@ -102,6 +103,7 @@ class AppLifecycle:
     dead_letters = service[DeadLetters]()
     replays = service[Replays]()
     reruns = service[Reruns]()
+    schedules = service[Schedules]()
     plans = service[PlanStore]()
     workers = service[Workers]()
     views = service[ClientViews]()

@@ -35,6 +35,7 @@ from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
+from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.submit import Submitter
 from tasker.services.tasks.read import Tasks
@@ -67,6 +68,11 @@ class Services:
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
         self.reruns = Reruns(self.engine, self.plans, submitter)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Schedules."""
+        return Schedules(self.engine, self.plans, self.submitter.drafts)
 
     @cached_property
     def search(self) -> TaskSearch:

@@ -28,6 +28,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "dead_letters": sync_services.SyncDeadLetters,
     "reruns": sync_services.SyncReruns,
     "replays": sync_services.SyncReplays,
+    "schedules": sync_services.SyncSchedules,
     "plans": sync_services.SyncPlans,
     "workers": sync_services.SyncWorkers,
     "views": sync_services.SyncViews,
@@ -66,6 +67,7 @@ class SyncApp(SyncWrapper[App]):
     dead_letters = requires_start[sync_services.SyncDeadLetters]()
     reruns = requires_start[sync_services.SyncReruns]()
     replays = requires_start[sync_services.SyncReplays]()
+    schedules = requires_start[sync_services.SyncSchedules]()
     plans = requires_start[sync_services.SyncPlans]()
     workers = requires_start[sync_services.SyncWorkers]()
     views = requires_start[sync_services.SyncViews]()

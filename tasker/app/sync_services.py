@@ -19,6 +19,7 @@ from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
+from tasker.services.schedules import Schedules
 from tasker.services.submission.by_message import TaskRequestSender
 from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvent, TaskEvents
@@ -142,6 +143,22 @@ class SyncReplays(SyncWrapper[Replays]):
     get = sync_method(Replays.get)
     skipped = sync_method(Replays.skipped)
     steer = sync_method(Replays.steer)
+
+
+class SyncSchedules(SyncWrapper[Schedules]):
+    """Sync wrapper of `Schedules`."""
+
+    list = sync_method(Schedules.list)
+    get = sync_method(Schedules.get)
+    fires = sync_method(Schedules.fires)
+    upcoming = sync_method(Schedules.upcoming)
+    create = sync_method(Schedules.create)
+    pause = sync_method(Schedules.pause)
+    resume = sync_method(Schedules.resume)
+    delete = sync_method(Schedules.delete)
+    trigger = sync_method(Schedules.trigger)
+    plan_backfill = sync_method(Schedules.plan_backfill)
+    backfill = sync_method(Schedules.backfill)
 
 
 class SyncChecks(SyncWrapper[Checks]):

@@ -43,6 +43,7 @@ COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
     "template": ("tasker.cli.commands.template:template", "Validate, draw and describe templates."),
     "task": ("tasker.cli.commands.task:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
+    "schedule": ("tasker.cli.commands.schedules:schedule", "List, create, preview, pause and backfill schedules."),
     "dlq": ("tasker.cli.commands.dead_letters:dlq", "List, retry and close dead letters."),
     "pause": ("tasker.cli.commands.fleet:pause", "Pause a namespace, template, step, task or queue."),
     "resume": ("tasker.cli.commands.fleet:resume", "Resume a paused namespace, template, step, task or queue."),

@@ -45,7 +45,7 @@ def transitions_of(
     The result is empty if the answer has none. Reads the clock.
     """
     targets = {"advance": TARGETS, "park": PARKED}.get(function, {})
-    created = answer.get("created") if function == "submit" else ()
+    created = answer.get("created") if function in ("submit", "fire_schedule") else ()
     answered_at = datetime.now(UTC)
     made = partial(
         StateTransition, asked_at=answered_at - timedelta(seconds=perf_counter() - began), answered_at=answered_at

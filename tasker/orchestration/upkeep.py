@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import BackoffPolicy, Clock, Random, between, jittered
 from tasker.engine.answers import DueAnswer
@@ -24,6 +24,9 @@ from tasker.orchestration.sweep import Sweeper
 from tasker.plugins.hook_arguments import SweepRepaired
 from tasker.resilience.breaker import GuardedCircuit
 from tasker.resilience.outage import Failing
+
+if TYPE_CHECKING:
+    from tasker.services.schedule_firing import ScheduleFiring
 
 
 class StepExecutor(Protocol):
@@ -92,7 +95,7 @@ class Upkeep:
     """Service that promotes due retries, wakes workers, and sweeps when it is this process's turn.
 
     `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
-    `on_repaired` the repairs of a sweep.
+    `on_repaired` the repairs of a sweep. `firing` makes what fires the schedules that are due.
     """
 
     _keeps_time = True
@@ -112,6 +115,7 @@ class Upkeep:
         on_advanced: OnAdvanced,
         on_repaired: Callable[[SweepRepaired], None] | None = None,
         poll_seconds: float = 1.0,
+        firing: Callable[[], ScheduleFiring] | None = None,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
@@ -119,6 +123,9 @@ class Upkeep:
         self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
         self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
+        self._make_firing = firing
+        self.firing: ScheduleFiring | None = None
+        """Firing of schedules, made when the first one is due."""
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
         self.skipped = 0
@@ -229,7 +236,19 @@ class Upkeep:
             raise
         self._look_again(answer, progress=answer.promoted > 0, own=own)
         self._on_advanced(answer)
+        if answer.schedules:
+            await self._fire(answer.schedules)
         return answer.promoted
+
+    async def _fire(self, schedules: Sequence[str]) -> None:
+        """Fire the schedules that are due; the timekeeper looks again when the first of them is due next."""
+        if self.firing is None:
+            if self._make_firing is None:
+                return
+            self.firing = self._make_firing()
+        due_ms = await self.firing.fire_all(schedules)
+        if due_ms is not None and self._keeps_time:
+            self._schedule.recheck_in(max(1.0, due_ms))
 
     def heard(self, payload: str) -> None:
         """Receive a notification of `TIMERS_CHANNEL`: a step is due in so many milliseconds; empty: nobody keeps the

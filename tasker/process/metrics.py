@@ -17,6 +17,8 @@ from tasker.services.fleet.metric_catalogue import OF_BREAKERS, Catalogue, Descr
 from tasker.services.fleet.metrics import breaker_samples
 from tasker.version import __version__
 
+OUTCOMES = ("fired", "queued", "skipped", "missed", "refused")
+"""Outcomes of the fire times of schedules."""
 ACCESS = ("tasker_auth_", "tasker_permission_")
 MODES = {
     DeploymentMode.HYBRID: "hybrid",
@@ -82,6 +84,11 @@ PROCESS_CATALOGUE: Catalogue = {
     "tasker_polling_messages_found_total": Described(
         "counter", "Those of them that nothing had announced; few where listeners work."
     ),
+    "tasker_schedule_fires_total": Described(
+        "counter",
+        "Fire times of schedules that this process decided about, by outcome (fired, queued, skipped, missed, refused).",
+        ("outcome",),
+    ),
     "tasker_staleness_detection_runs_total": Described(
         "counter",
         "Searches for stale tasks by this process, since it started. One process at a time searches for all: of what is"
@@ -116,6 +123,9 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
     yield from _of_events(observed.process.events)
     yield from of_looks(observed.process.events.tally)
     yield from _of_staleness(observed.process.upkeep.staleness)
+    firing = observed.process.upkeep.firing
+    for outcome in OUTCOMES:
+        yield Sample("tasker_schedule_fires_total", firing.outcomes[outcome] if firing else 0, {"outcome": outcome})
     if observed.kind == "worker":
         load = observed.load()
         yield Sample("tasker_steps_slots", load.slots)

@@ -22,6 +22,7 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.page_sessions import PageSessions
+from tasker.services.schedules import Schedules
 from tasker.services.submission.by_message import TaskRequestSender
 from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvents
@@ -95,6 +96,11 @@ class ServerServices(Protocol):
     @property
     def replays(self) -> Replays:
         """Replays: failed steps of dead letters that run again in groups."""
+        ...
+
+    @property
+    def schedules(self) -> Schedules:
+        """Schedules, which submit tasks by themselves."""
         ...
 
     @property

@@ -24,7 +24,15 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
-from tasker.errors import DeadLetterNotFound, StateMachineError, StepNotFound, TaskerError, TaskNotFound, UsageError
+from tasker.errors import (
+    DeadLetterNotFound,
+    ScheduleNotFound,
+    StateMachineError,
+    StepNotFound,
+    TaskerError,
+    TaskNotFound,
+    UsageError,
+)
 
 _log = logging.getLogger("tasker.api")
 
@@ -117,7 +125,7 @@ FIRST_FAILURE = 400
 HURRY_SECONDS = 2.0
 """Maximum time to record a cancelled action, because the caller that cancelled it does not want to wait."""
 MOST_CHARACTERS = 300
-TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, UsageError)
+TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, ScheduleNotFound, UsageError)
 """Errors whose message is recorded. Messages of others may repeat a secret value, so only their type is recorded."""
 
 

@@ -10,6 +10,7 @@ from tasker.template.documents import Overrides, StepDraft, StepOverrides, overr
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
+from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
@@ -34,6 +35,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
         expires_in_seconds=document.get("expires_in"),
+        schedules=declared_schedules(document),
     )
 
 

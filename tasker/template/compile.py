@@ -18,6 +18,7 @@ from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules, check_plugged
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
+from tasker.template.schedules import check_contexts, check_schedules
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
 
@@ -112,11 +113,13 @@ def _compile_document(
     drafts, complete = make_drafts(document.get("steps", ()), reading)
     graph = build_graph(drafts, complete and "steps" in document)
     check_rules(graph, document)
+    check_schedules(document, reading)
     check_overrides(drafts, document, reading)
     _check_every_environment(drafts, document)
     if report.errors > source.errors_before:
         return None
     plan = build_plan(document, graph, environment)
+    check_contexts(plan, reading)
     check_plugged(rules, plan, drafts, reading)
     if report.errors > source.errors_before:
         return None

@@ -61,6 +61,12 @@ ERRORS = {
     "T060": "A malformed duration",
     "T061": "Not a time, and no place in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
+    "T110": "A malformed cron expression",
+    "T111": "Unknown time zone",
+    "T112": "Not a date, or not a time with a zone",
+    "T113": "Two schedules of one name",
+    "T114": "A schedule that never fires",
+    "T115": "A schedule whose context does not fit the input_schema",
 }
 
 WARNINGS = {

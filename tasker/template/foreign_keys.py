@@ -18,10 +18,9 @@ _SECRETS = "a template holds no secrets: let the handler read os.environ"
 
 OF_TEMPLATES: Ways = (
     (
-        "schedule schedules schedule_interval cron crons timetable trigger triggers on start_date end_date catchup "
-        "backfill",
-        "no task starts by itself: let cron, a systemd timer or your program call `tasker task submit NAMESPACE/NAME`, "
-        "with --idempotency-key for one task per date",
+        "schedule schedule_interval cron crons timetable trigger triggers on start_date end_date catchup backfill "
+        "every",
+        'write `schedules: [{name: nightly, cron: "0 2 * * *"}]`',
     ),
     ("tasks jobs nodes stages states activities dag spec workflow", "list the steps under `steps`"),
     (

@@ -28,6 +28,7 @@ from tasker.template.names import (
 )
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
+from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
@@ -304,6 +305,7 @@ TEMPLATE = Mapping(
         ),
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
+        Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key(
             "identity_strategy",

@@ -12,6 +12,7 @@ import yaml
 from tasker.template.durations import duration_text
 from tasker.template.plan import Plan, RetryPolicy, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
+from tasker.template.schedules import ScheduleSpec
 from tasker.template.times import start_text
 from tasker.template.yaml import convert
 
@@ -36,6 +37,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
+            "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],

@@ -197,6 +197,8 @@ class Plan:
     environment: str | None = None
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
+    schedules: tuple[Mapping[str, Any], ...] = ()
+    """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:
@@ -272,7 +274,8 @@ class Plan:
         """Restore the plan from the parsed form of `to_json`."""
         values = dict(data)
         values["steps"] = tuple(_step(item) for item in values["steps"])
-        values["domain_events"] = tuple(values.get("domain_events", ()))
+        for key in ("domain_events", "schedules"):
+            values[key] = tuple(values.get(key, ()))
         return cls(**values)
 
 

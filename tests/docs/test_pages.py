@@ -46,6 +46,7 @@ namespace: shop
 version: 1.0.0
 steps: [{name: remind, handler: remind}]
 """,
+    "docs/schedules.md": (ROOT / "workflows" / "nightly_report" / "workflow.yaml").read_text("utf-8"),
     "docs/resilience.md": """
 name: paused_pay
 namespace: payments

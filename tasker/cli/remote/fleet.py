@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol, Unpack
 
 from tasker.cli.remote.dead_letters import DeadLetterService, ReplayService
+from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.redaction import Redactor
@@ -227,6 +228,8 @@ class Fleet(Protocol):
     def views(self) -> ViewService: ...
     @property
     def plans(self) -> PlanService: ...
+    @property
+    def schedules(self) -> ScheduleService: ...
     @property
     def pauses(self) -> PauseService: ...
     @property

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tasker.cli.remote.dead_letters import HttpDeadLetters, HttpReplays
 from tasker.cli.remote.decoding import decoded, decoded_list
 from tasker.cli.remote.events import HttpDomainEvents
+from tasker.cli.remote.schedules import HttpSchedules
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
@@ -39,7 +40,7 @@ class HttpFleet:
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
-        self.template_texts = HttpTemplateTexts(client)
+        self.template_texts, self.schedules = HttpTemplateTexts(client), HttpSchedules(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)

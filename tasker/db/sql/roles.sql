@@ -41,8 +41,9 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
 grant insert on tasker.step_logs to {worker};
 
--- New tasks: submitted over HTTP, or requested by message.
-grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
+-- New tasks: submitted over HTTP, requested by message, or by schedules, which whichever process keeps the time fires.
+grant insert on tasker.tasks, tasker.task_details to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {worker}, {orchestrator}, {api};
 
 -- Templates: a worker registers its templates when it starts.
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};

@@ -7,8 +7,91 @@ from tests.unit.template.support import step, steps, top
 
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
-    Case("T027", top("«schedule»: '0 4 * * *'"), "tasker task submit", top("description: at four")),
-    Case("T027", top("«on»: {push: {}}"), "no task starts by itself", GOOD),
+    Case("T027", top("«schedule»: '0 4 * * *'"), "schedules", top("schedules: [{name: early, cron: '0 4 * * *'}]")),
+    Case("T027", top("«on»: {push: {}}"), "schedules: [{name: nightly", GOOD),
+    Case("T022", top("schedules: «a»"), "expected a list", top("schedules: []")),
+    Case(
+        "T021",
+        top("schedules: [«{name: a}»]"),
+        "`cron` or `every` is missing",
+        top("schedules: [{name: a, every: 5m}]"),
+    ),
+    Case(
+        "T062",
+        top("schedules: [{name: a, cron: 0 2 * * *, «every»: 5m}]"),
+        "`cron` and `every` exclude each other",
+        top("schedules: [{name: a, cron: 0 2 * * *}]"),
+    ),
+    Case(
+        "T110",
+        top("schedules: [{name: a, cron: 0 «25» * * *}]"),
+        "not valid as the hour",
+        top("schedules: [{name: a, cron: 0 23 * * *}]"),
+    ),
+    Case(
+        "T110",
+        top("schedules: [{name: a, cron: '0 0 «31» 2 *'}]"),
+        "no month has such a day",
+        top("schedules: [{name: a, cron: 0 0 29 2 *}]"),
+    ),
+    Case(
+        "T110",
+        top("schedules: [{name: a, cron: «0 2 *»}]"),
+        "got 3 fields",
+        top("schedules: [{name: a, cron: 0 0 2 * * *}]"),
+    ),
+    Case(
+        "T111",
+        top("schedules: [{name: a, every: 5m, timezone: «Europe/Berln»}]"),
+        "did you mean `Europe/Berlin`?",
+        top("schedules: [{name: a, every: 5m, timezone: Europe/Berlin}]"),
+    ),
+    Case(
+        "T112",
+        top("schedules: [{name: a, every: 5m, skip_dates: [«2026-02-30»]}]"),
+        "a date such as 2026-12-24",
+        top("schedules: [{name: a, every: 5m, skip_dates: [2026-02-28]}]"),
+    ),
+    Case(
+        "T112",
+        top("schedules: [{name: a, every: 5m, start: «2026-02-28»}]"),
+        "a time with a zone",
+        top("schedules: [{name: a, every: 5m, start: 2026-02-28T00:00:00Z}]"),
+    ),
+    Case(
+        "T113",
+        top("schedules: [{name: a, every: 5m}, {name: «a», every: 6m}]"),
+        "a second schedule `a`",
+        top("schedules: [{name: a, every: 5m}, {name: b, every: 6m}]"),
+    ),
+    Case(
+        "T114",
+        top("schedules: [{name: a, every: 5m, start: 2026-02-28T00:00:00Z, end: «2026-02-27T00:00:00Z»}]"),
+        "it never fires",
+        top("schedules: [{name: a, every: 5m, end: 2026-02-27T00:00:00Z}]"),
+    ),
+    Case(
+        "T060", top("schedules: [{name: a, every: «500ms»}]"), "at least 1s", top("schedules: [{name: a, every: 1s}]")
+    ),
+    Case(
+        "T060",
+        top("schedules: [{name: a, every: 5m, jitter: «5m»}]"),
+        "not shorter than `every`",
+        top("schedules: [{name: a, every: 5m, jitter: 4m}]"),
+    ),
+    Case(
+        "T115",
+        top("input_schema: {required: [day]}\nschedules: [{name: a, every: 5m, «context»: {kind: b}}]"),
+        "does not fit the `input_schema`",
+        top("input_schema: {required: [day]}\nschedules: [{name: a, every: 5m, context_from: {day: fire_date}}]"),
+    ),
+    Case(
+        "T062",
+        top("schedules: [{name: a, every: 5m, context: {day: b}, «context_from»: {day: fire_date}}]"),
+        "`day` is in `context` as well",
+        top("schedules: [{name: a, every: 5m, context: {day: b}}]"),
+    ),
+    Case("T027", top("schedules: [{name: a, every: 5m, «tz»: UTC}]"), "write `timezone", top("schedules: []")),
     Case("T027", step("«needs»: [b]"), "write `dependencies: [STEP]`", step("dependencies: []")),
     Case("T027", step("«if»: success()"), "`type: decision`", step("type: standard")),
     Case("T027", step("«timeout-minutes»: 5"), "write `timeout_seconds`", step("timeout_seconds: 300")),

@@ -70,6 +70,26 @@ def test_every_key_arrives_in_the_plan() -> None:
     assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
     assert (charge.delay_seconds, plan.expires_in_seconds) == (5400, 172_800)
+    assert plan.schedules == (
+        {
+            "name": "nightly",
+            "spec": {
+                "cron": "0 2 * * MON-FRI",
+                "timezone": "Europe/Berlin",
+                "dst_gap": "skip",
+                "dst_overlap": "both",
+                "missed_fire": "all",
+                "overlap": "queue",
+                "jitter_seconds": 600,
+                "start": "2026-01-31T18:00:00+00:00",
+                "end": "2036-01-31T18:00:00+00:00",
+                "skip_dates": ["2026-12-24"],
+                "context": {"kind": "audit"},
+                "context_from": {"order_id": "fire_date"},
+            },
+        },
+        {"name": "often", "spec": {"every_seconds": 900, "context_from": {"order_id": "schedule"}}},
+    )
     assert plan.by_name["split"].not_before == {"step": "charge", "path": ["orders", "0", "ships_at"]}
     assert charge.lifecycle == {"max_steps_in_process_minutes": 15}
     assert charge.system_dependency == "payment_gateway"

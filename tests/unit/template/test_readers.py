@@ -66,12 +66,14 @@ def in_sql(name: str) -> bool:
 
 @cache
 def _storing() -> str:
-    return (SOURCES / "db" / "sql" / "functions" / "templates" / "store_template.sql").read_text()
+    functions = SOURCES / "db" / "sql" / "functions"
+    files = (functions / "templates" / "store_template.sql", functions / "schedules" / "declare_schedules.sql")
+    return "".join(file.read_text() for file in files)
 
 
 def is_stored(field: str) -> bool:
-    """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself."""
-    return f"s->>'{field}'" in _storing() or f"s->'{field}'" in _storing()
+    """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself, or schedules."""
+    return any(f"{place}'{field}'" in _storing() for place in ("s->>", "s->", "p_plan->"))
 
 
 def document() -> dict[str, Any]:
@@ -102,12 +104,21 @@ def compiled(data: dict[str, Any], location: Location) -> Any:
     return result.plans[0] if result.ok else None
 
 
+INSTEAD: dict[str, dict[str, Any]] = {
+    "cron": {"every": "1h"},
+    "every": {"cron": "0 0 * * *"},
+    "context_from": {"context": {"order_id": "a"}},
+}
+"""What a schedule needs in place of a key."""
+
+
 def without(location: Location) -> Any:
     data = copy.deepcopy(document())
     inside: Any = data
     for part in location[:-1]:
         inside = inside[part]
     del inside[location[-1]]
+    inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}
     if location[-1] == "mode":
         inside.pop("memory_mb", None)  # which needs it
     return compiled(data, location)

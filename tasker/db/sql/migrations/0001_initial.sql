@@ -1,4 +1,4 @@
--- The tables of Tasker, in sections: templates; tasks and steps; history; queues; processes; domain events;
+-- The tables of Tasker, in sections: templates; tasks and steps; history; queues; processes; schedules; domain events;
 -- dead letters; operators; and the row types that functions pass to each other.
 --
 -- Two tables are updated with every step: `tasks` and `workflow_steps`. They contain only columns that change
@@ -251,12 +251,13 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
--- of a task (`x`) remains when the task begins or ends, and does nothing then.
+-- of a task (`x`) remains when the task begins or ends, and does nothing then. A schedule that will do something has a
+-- timer, too (`s`).
 create table tasker.timers (
-  subject   uuid not null,     -- the step; for an expiry the task
-  kind      "char" not null check (kind in ('r', 'b', 'x')),
+  subject   uuid not null,     -- the step; for an expiry the task, for `s` the schedule
+  kind      "char" not null check (kind in ('r', 'b', 'x', 's')),
   due_at    timestamptz not null,
-  task_uuid uuid not null,
+  task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
   primary key (subject, kind)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
@@ -524,6 +525,48 @@ create table tasker.turns (
   position uuid,                            -- the last row of the slice before; null: begin
   holder   uuid                             -- the timekeeper (kind `timers`): the process that watches the timers for all
 ) with (fillfactor = 50);
+
+
+-- ==== Schedules ====
+
+-- What submits tasks by itself: declared by a template, or created by an operator. Every change of a row raises its
+-- `revision`, and a process that computed fires from an earlier one is refused (fire_schedule_v1). A schedule with
+-- something to do has a timer of kind `s` (violations_v1).
+create table tasker.schedules (
+  schedule_uuid uuid primary key default tasker.uuid_v7(),
+  namespace_id  int not null references tasker.task_namespaces,
+  template      text not null,              -- name of the template
+  name          text not null,
+  version       text,                       -- of the template; null: the version registered last when it fires
+  declared      boolean not null,           -- by that version of the template
+  removed       boolean not null default false,   -- declared by an earlier version, and not by this one: it rests
+  spec          jsonb not null,             -- what it is, as tasker/template/schedules.py stores it
+  revision      bigint not null default 1,
+  anchor_at     timestamptz not null,       -- fire times up to this one are done
+  next_at       timestamptz,                -- the next fire time, for readers; null: none, or not computed yet
+  paused        jsonb,                      -- actor, time and reason of its pause
+  running       uuid[] not null default '{}',   -- tasks of fires and triggers that may be open
+  catching_up   uuid[] not null default '{}',   -- tasks of missed fires and backfills that may be open
+  last_fire_at  timestamptz,                -- the newest fire time with a task
+  last_fired_at timestamptz,                -- when the last task was submitted
+  created_at    timestamptz not null default tasker.now(),
+  updated_at    timestamptz not null default tasker.now(),
+  unique (namespace_id, template, name)
+) with (fillfactor = 70);
+
+-- The history of fires: at most one row, and so at most one task, for each fire time of a schedule.
+create table tasker.schedule_fires (
+  schedule_uuid uuid not null references tasker.schedules on delete cascade,
+  fire_at       timestamptz not null,
+  kind          text not null check (kind in ('schedule', 'missed', 'trigger', 'backfill')),
+  outcome       text not null check (outcome in ('fired', 'queued', 'skipped', 'missed', 'refused')),
+  task_uuid     uuid check ((task_uuid is not null) = (outcome = 'fired')),
+  decided_at    timestamptz not null,
+  detail        jsonb,                      -- actor of a trigger or backfill; the error; the span of missed fires
+  primary key (schedule_uuid, fire_at)
+);
+-- fire times that wait for their task
+create index schedule_fires_queued on tasker.schedule_fires (schedule_uuid, fire_at) where outcome = 'queued';
 
 
 -- ==== Domain events ====

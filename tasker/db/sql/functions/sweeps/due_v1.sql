@@ -3,11 +3,12 @@
 -- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
 -- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
 -- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
+-- Schedules that are due are only named: a process computes what follows (tasker.fire_schedule_v1).
 -- Locks: tasks (skips), then as advance_v1.
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
 -- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null: nothing
 --   waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of tasks locked by
---   other transactions are due).
+--   other transactions are due), and schedules (identifiers of those that are due).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -28,6 +29,8 @@ declare
   v_found int;
   v_answer jsonb := '{}';
   v_next timestamptz;
+  v_passed_over boolean;
+  v_schedules jsonb;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
     'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
@@ -48,15 +51,23 @@ begin
   if v_expired is not null then
     v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);
   end if;
+  select bool_or(q.kind <> 's'), jsonb_agg(q.subject order by q.due_at) filter (where q.kind = 's')
+  into v_passed_over, v_schedules
+  from (select m.kind, m.subject, m.due_at from tasker.timers m where m.due_at <= v_until and (m.kind = 's'
+      or exists (select from tasker.tasks t where t.task_uuid = m.task_uuid))
+    order by m.due_at limit v_limit) q;
   if v_found = v_limit then
     v_next := v_now;
   else
     if v_keeper then
       select m.due_at into v_next from tasker.timers m where m.due_at > v_now order by m.due_at limit 1;
     end if;
-    if exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
+    if v_passed_over then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
+  end if;
+  if v_schedules is not null then
+    v_answer := v_answer || jsonb_build_object('schedules', v_schedules);
   end if;
   return (v_answer - 'verdicts') || jsonb_build_object('keeper', v_keeper)
     || case when v_next is null then '{}' else jsonb_build_object('next_due_ms',

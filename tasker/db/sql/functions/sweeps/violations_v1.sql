@@ -175,7 +175,19 @@ as $$
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
   from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
-    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
+    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject)) and m.kind <> 's'
+  union all
+  select 'timer of no schedule', m.subject, null
+  from tasker.timers m where m.kind = 's' and not exists (select from tasker.schedules h where h.schedule_uuid = m.subject)
+  union all
+  select 'schedule with something to do and without a timer', h.schedule_uuid, h.template || '/' || h.name
+  from tasker.schedules h
+  where not exists (select from tasker.timers m where m.kind = 's' and m.subject = h.schedule_uuid)
+    and (h.next_at is not null or exists (select from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid
+      and f.outcome = 'queued' and (f.kind = 'backfill' or h.paused is null and not h.removed)))
+  union all
+  select 'schedule that is paused or removed and has a next fire time', h.schedule_uuid, h.template || '/' || h.name
+  from tasker.schedules h where h.next_at is not null and (h.paused is not null or h.removed)
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))
