@@ -170,7 +170,7 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the client notified of its end, on its own channel
-  gates           int not null default 0,   -- as its template's
+  gates           int not null default 0,   -- as its template's; 256: it has a deadline
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
@@ -206,6 +206,7 @@ create table tasker.task_details (
   tags                  text[] not null default '{}',
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
+  deadline_at           timestamptz,        -- when its open steps fail; null: never
   cancel_reason         text
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
@@ -251,10 +252,11 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
--- of a task (`x`) remains when the task begins or ends, and does nothing then.
+-- of a task (`x`) remains when the task begins or ends, and does nothing then. The deadline of a task (`d`) exists while
+-- the task is open and its deadline has not passed.
 create table tasker.timers (
-  subject   uuid not null,     -- the step; for an expiry the task
-  kind      "char" not null check (kind in ('r', 'b', 'x')),
+  subject   uuid not null,     -- the step; for an expiry and a deadline the task
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'd')),
   due_at    timestamptz not null,
   task_uuid uuid not null,
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
