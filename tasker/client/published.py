@@ -27,6 +27,7 @@ REQUEST_OPTIONS = (
     "run_at",
     "delay",
     "expires_in",
+    "deadline",
 )
 DATABASE, SERVERS = "tasker.client.local", "tasker.client.published_http"
 

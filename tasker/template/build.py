@@ -34,6 +34,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
         expires_in_seconds=document.get("expires_in"),
+        deadline_seconds=document.get("deadline"),
     )
 
 

@@ -39,7 +39,10 @@ OF_TEMPLATES: Ways = (
         "workers serve a namespace and bound what they run side by side (`max_concurrent_handlers`, --concurrency); "
         "`tasker pause` holds a template",
     ),
-    ("timeout timeout_minutes timeout_seconds dagrun_timeout deadline", "write `timeout_seconds` on the steps"),
+    (
+        "timeout timeout_minutes timeout_seconds dagrun_timeout active_deadline_seconds",
+        "write `deadline: 3h` for the task, or `timeout_seconds` on the steps",
+    ),
     (
         "on_failure on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
         _FAILURE,

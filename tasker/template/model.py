@@ -305,6 +305,7 @@ TEMPLATE = Mapping(
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
+        Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),

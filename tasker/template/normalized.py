@@ -36,6 +36,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
+            "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],

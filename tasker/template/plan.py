@@ -197,6 +197,8 @@ class Plan:
     environment: str | None = None
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
+    deadline_seconds: float | None = None
+    """Time from its start after which the open steps of a task fail; None: never."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:

@@ -84,6 +84,10 @@ REASONS: Final[Mapping[str, Reason]] = {
         "any process at work enqueues it within seconds",
         by_any_process=True,
     ),
+    "dated": Reason(
+        "the task has a deadline: what is open at {ends_at} fails",
+        "nothing changes it; to go on afterwards: tasker task retry {task}{db}",
+    ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",
         "to end the pause: {resume}{db}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.template.cases import BATCH, GOOD, Case, changed
-from tests.unit.template.support import step, steps, top
+from tests.unit.template.support import HEAD, step, steps, top
 
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
@@ -26,6 +26,18 @@ EFFECTS = (
     ),
     Case("T061", step("not_before: «2026-13-01T18:00:00Z»"), "a time with a zone", step("not_before: input.a[0]")),
     Case("T061", step("not_before: «5»"), "a time with a zone", step('not_before: input["5"]')),
+    Case(
+        "T063",
+        steps(
+            "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: «20m»}",
+            HEAD + "deadline: 1h\n",
+        ),
+        "`b` never begins: its delays take 3600s, the `deadline` is 3600s",
+        steps(
+            "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: 19m}",
+            HEAD + "deadline: 1h\n",
+        ),
+    ),
     Case("T062", step("delay: 5m\nnot_before: «input.at»"), "exclude each other", step("delay: 5m")),
     Case(
         "T061",

@@ -69,7 +69,7 @@ def test_every_key_arrives_in_the_plan() -> None:
     )
     assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
-    assert (charge.delay_seconds, plan.expires_in_seconds) == (5400, 172_800)
+    assert (charge.delay_seconds, plan.expires_in_seconds, plan.deadline_seconds) == (5400, 172_800, 432_000)
     assert plan.by_name["split"].not_before == {"step": "charge", "path": ["orders", "0", "ships_at"]}
     assert charge.lifecycle == {"max_steps_in_process_minutes": 15}
     assert charge.system_dependency == "payment_gateway"

@@ -139,7 +139,11 @@ def test_an_operator_who_repairs_an_overdue_task_decides_that_it_goes_on(lab: La
 def test_a_step_that_would_begin_after_the_deadline_fails_at_once(lab: Lab, way: str) -> None:
     lab.one.set_time(0)
     late = Spec("late", delay=2 * HOUR)
-    plan = lab.plan(late, name=way) if way == "root" else lab.plan(Spec("a"), Spec("late", ("a",), delay=2 * HOUR), name=way)
+    plan = (
+        lab.plan(late, name=way)
+        if way == "root"
+        else lab.plan(Spec("a"), Spec("late", ("a",), delay=2 * HOUR), name=way)
+    )
     (task,) = lab.submit(plan, {"deadline_ms": HOUR_MS})
     if way == "child":
         lab.one.finish(*lab.one.claim())

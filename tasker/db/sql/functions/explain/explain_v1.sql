@@ -182,6 +182,9 @@ as $$
     union all
     select 'unevaluated', 0, t.updated_at, '{}', '{}', '{}', null from task t
     where not t.complete and t.step is null and not exists (select from open)
+    union all
+    select 'dated', 0, null, '{}', '{}', jsonb_build_object('ends_at', m.due_at), null
+    from task t join tasker.timers m on m.subject = t.task_uuid and m.kind = 'd' where t.gates & 256 <> 0 and t.step is null
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue', 'scheduled', 'delayed', 'late'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
