@@ -212,7 +212,7 @@ def fires(condition: str, outcome: str) -> bool:
 def _outcome(result: Result, step: StepPlan) -> str:
     if result.failure is None:
         return "success"
-    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5)
+    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5, result.claim.times())
     return "permanent_failure" if isinstance(decision, Fail) else "retryable_failure"
 
 

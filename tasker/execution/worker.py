@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
+from time import monotonic
 from typing import TypeVar
 
 from tasker.engine.calls import Engine
@@ -273,6 +274,8 @@ class Worker:
             worker=self.identity,
             isolated=row.apart,
             trace=task.trace,
+            ends_at=task.ends_at,
+            began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
         )
 
@@ -343,3 +346,8 @@ class Worker:
         """Record claims that were released without using an attempt."""
         self.released_count += len(claims)
         self.claims.let_go(claims)
+
+
+def _first_attempt(row: ClaimRow, step: StepPlan) -> float | None:
+    """Return when the step's first attempt began by the monotonic clock, if its policy limits the time of all."""
+    return None if step.retry.max_elapsed_ms is None else monotonic() - (row.ran_ms or 0) / 1000

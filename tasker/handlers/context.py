@@ -231,6 +231,15 @@ class StepContext(ProgressReporting, Resuming, Model):
         return self._cancel_flag is not None and self._cancel_flag.is_set()
 
     @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline of the task, 0 once it has passed; None without a deadline.
+
+        The handler is stopped then. Pass it on as the timeout of a request, or as `deadline` of a task that it submits.
+        """
+        left = None if self._claim is None else self._claim.seconds_left()
+        return None if left is None else max(0.0, left)
+
+    @property
     def trace_headers(self) -> dict[str, str]:
         """W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
 

@@ -136,7 +136,9 @@ OF_RETRIES: Ways = (
     ),
     ("delay interval initial_interval wait delay_seconds", "write `backoff_base_ms`"),
     ("max_interval maximum_interval max_backoff", "write `max_backoff_ms`"),
-    ("multiplier factor backoff_multiplier backoff_coefficient", "choose a `profile`; exponential doubles"),
+    ("multiplier factor backoff_coefficient backoff_factor", "write `backoff_multiplier`"),
+    ("increment increment_seconds step", "write `increment_ms`"),
+    ("max_elapsed_time max_elapsed_seconds total_timeout retry_timeout max_duration", "write `max_elapsed: 10m`"),
     (
         "on when if retry_on conditions",
         "the handler decides: PermanentError ends the step, other errors are tried again",

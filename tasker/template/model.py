@@ -79,6 +79,18 @@ RETRY = Mapping(
             "Share of the delay that is added or taken away at random; `none`; `full`: from nothing to the delay.",
             default=0,
         ),
+        Key(
+            "max_elapsed",
+            Duration(),
+            "How long after the start of the first attempt the last one begins, whatever `max_attempts` says.",
+        ),
+        Key(
+            "backoff_multiplier",
+            Number(minimum=1, maximum=MAX_MULTIPLIER),
+            "The factor by which exponential delays grow.",
+            default=DEFAULT_RETRY.multiplier,
+        ),
+        Key("increment_ms", DELAY_MS, "What linear delays grow by, in milliseconds; otherwise the first delay."),
         Key("profile", Text(), f"A named policy, whose values the other keys override: {', '.join(RETRY_PROFILES)}."),
         Key("initial_delay", DELAY_SECONDS, "The first delay, in seconds.", notice="write `backoff_base_ms`"),
         Key("max_delay", DELAY_SECONDS, "The longest delay, in seconds.", notice="write `max_backoff_ms`"),
@@ -153,7 +165,7 @@ STEP_LIFECYCLE = Mapping(
             "backoff_multiplier",
             Number(minimum=1, maximum=MAX_MULTIPLIER),
             "The factor of exponential delays.",
-            notice="choose a `retry` profile; exponential doubles",
+            notice="write `retry: {backoff_multiplier: ...}`",
         ),
     ),
 )

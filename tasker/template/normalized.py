@@ -55,7 +55,7 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "dependencies": list(step.depends_on),
             "system_dependency": step.system_dependency,
             "retry": _retry(step),
-            "lifecycle": {**step.lifecycle, **_multiplier(step)},
+            "lifecycle": step.lifecycle,
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
             "not_before": None if step.not_before is None else start_text(step.not_before),
@@ -73,13 +73,24 @@ def _step(step: StepPlan) -> dict[str, Any]:
 def _retry(step: StepPlan) -> dict[str, Any]:
     if step.inherits == INHERITED:
         return {}  # the step has no retry settings of its own; a fleet's settings apply
-    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
+    keys = (
+        "retryable",
+        "max_attempts",
+        "backoff",
+        "backoff_base_ms",
+        "increment_ms",
+        "max_backoff_ms",
+        "jitter",
+        "profile",
+    )
     values = asdict(step.retry)
-    return {key: values[key] for key in keys if values[key] is not None}
+    elapsed = values["max_elapsed_ms"]
+    limit = {} if elapsed is None else {"max_elapsed": duration_text(elapsed / 1000)}
+    return {key: values[key] for key in keys if values[key] is not None} | _multiplier(step) | limit
 
 
 def _multiplier(step: StepPlan) -> dict[str, float]:
-    """Return the multiplier if neither profile nor default provides it; only `lifecycle` has a key for it."""
+    """Return the multiplier if neither profile nor default provides it."""
     written, base = step.retry.multiplier, RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
     inherited = "multiplier" in step.inherits or (step.retry.profile and written == base.multiplier)
     return {} if inherited else {"backoff_multiplier": written}

@@ -88,6 +88,8 @@ class RetryPolicy:
     """Linear only: increment of each further delay. None means `backoff_base_ms`."""
     jitter: float | Literal["full"] = 0.0
     """Share of the delay that jitter adds or subtracts, 0.0 to 1.0; `full`: anything from zero to the delay."""
+    max_elapsed_ms: int | None = None
+    """Time from the start of the first attempt after which none begins; None: no limit."""
     profile: str | None = None
     delays_ms: tuple[int, ...] = ()
     """Delays after the first, second ... failure, in place of `backoff`; the last one repeats."""

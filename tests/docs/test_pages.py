@@ -47,6 +47,12 @@ namespace: shop
 version: 1.0.0
 steps: [{name: remind, handler: remind}]
 """,
+    "docs/deadlines.md": """
+name: report
+namespace: shop
+version: 1.0.0
+steps: [{name: write, handler: write}]
+""",
     "docs/resilience.md": """
 name: paused_pay
 namespace: payments

@@ -121,7 +121,7 @@ def failed_here(error: BaseException, canceller: str = "code outside of handlers
 
 def log_failure(claim: Claim, step: StepPlan, failure: Failure) -> None:
     """Log a WARNING for a failure that will be retried, an ERROR with the traceback for one that ends the step."""
-    decision = decide_failure(step.retry, claim.attempt, failure, 0.5)
+    decision = decide_failure(step.retry, claim.attempt, failure, 0.5, claim.times())
     if isinstance(decision, Fail):
         phrase = FOR_GOOD.get(decision.reason, REFUSED)
         fields = _fields(claim, step, failure) | {"operation": "step_failed", "reason": decision.reason}

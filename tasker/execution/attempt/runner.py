@@ -33,11 +33,13 @@ from tasker.execution.attempt.attempt import (
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.forked_copies import guard_forked_loop
 from tasker.execution.attempt.settle import (
+    TIMED_OUT,
     OutcomeRedactor,
     has_not_run,
     isolate_failure,
     make_storable,
     mode_mismatch,
+    past_deadline,
     role_mismatch,
 )
 from tasker.execution.modes.event_loop import run_async
@@ -277,14 +279,25 @@ class AttemptRunner:
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
-        call, step_timeout = self._mode(attempt, handler), attempt.step.timeout_seconds
-        limit = self._default_timeout if step_timeout is None else step_timeout
-        ending: Ending | None = await call(attempt, handler, limit)
+        call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
+        ending: Ending | None = await call(attempt)
         if isinstance(ending, Checkpoint):
-            again = partial(call, handler=handler, limit=limit)
-            ending = await self._resume_from_checkpoint(attempt, ending, again, handler.name)
+            ending = await self._resume_from_checkpoint(attempt, ending, call, handler.name)
         # The return value of a handler that was stopped may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
+
+    async def _call(self, attempt: Attempt, mode: HandlerExecutor, handler: ResolvedHandler) -> Ending:
+        """Call the handler, at most for its timeout and until the deadline of its task."""
+        timeout = attempt.step.timeout_seconds
+        limit = self._default_timeout if timeout is None else timeout
+        left = attempt.claim.seconds_left()
+        if left is None or left >= limit:
+            return await mode(attempt, handler, limit)
+        if left <= 0:
+            return past_deadline(handler.name)
+        ending = await mode(attempt, handler, left)
+        overran = isinstance(ending, Failure) and ending.error_type == TIMED_OUT
+        return past_deadline(handler.name, left) if overran else ending
 
     async def _resume_from_checkpoint(
         self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str

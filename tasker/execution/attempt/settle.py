@@ -104,6 +104,7 @@ def _shortened(text: str) -> str:
 CRASH = "handler_crash"
 NOT_IMPORTABLE = "handler_not_importable"
 ROLE_MISMATCH = HandlerMismatch.error_type
+TIMED_OUT = "handler_timeout"
 _OUTCOMES = tuple(
     (key, kind)
     for key, creates in ((DECISION_KEY, Creates.BRANCHES), (BATCH_KEY, Creates.BATCHES))
@@ -177,7 +178,15 @@ def settle_exception(error: BaseException, handler: str) -> Failure:
 def timed_out(limit: float, handler: str, remark: str = "") -> Failure:
     """Return the failure of an attempt that took longer than `limit` seconds."""
     message = f"{handler} did not finish within its timeout of {limit:g} seconds{remark}"
-    return Failure(message, "handler_timeout", True, metadata={"timeout_seconds": limit}, handler=handler)
+    return Failure(message, TIMED_OUT, True, metadata={"timeout_seconds": limit}, handler=handler)
+
+
+def past_deadline(handler: str, after: float | None = None) -> Failure:
+    """Return the failure of an attempt that the deadline of its task ended `after` seconds; None: before it began."""
+    what = "was not called" if after is None else f"did not finish in the {after:.3g} seconds that were left"
+    return Failure(
+        f"{handler} {what}: the deadline of the task has passed", "deadline_exceeded", False, handler=handler
+    )
 
 
 def thread_leaked(limit: float, handler: str) -> Failure:

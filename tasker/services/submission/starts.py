@@ -49,11 +49,17 @@ def start_texts(
     expiry = _seconds("expires_in", expires_in, "without it the task does not expire")
     limit = _deadline(deadline)
     return {
-        "deadline": limit.isoformat() if isinstance(limit, datetime) else limit and duration_text(limit),
+        "deadline": _deadline_text(limit),
         "run_at": None if moment is None else moment.isoformat(),
         "delay": None if seconds is None else duration_text(seconds),
         "expires_in": None if expiry is None else duration_text(expiry),
     }
+
+
+def _deadline_text(limit: datetime | float | None) -> str | None:
+    if isinstance(limit, datetime):
+        return limit.isoformat()
+    return None if limit is None else duration_text(limit)
 
 
 def parse_time(text: str) -> datetime:

@@ -113,6 +113,7 @@ create table tasker.template_steps (
   -- Conditions beside its parents that a step must meet before it starts, as bits (4: a time). A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
+  max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   primary key (template_id, ordinal)

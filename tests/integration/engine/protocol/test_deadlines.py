@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tasker.template.plan import RetryPolicy
 from tests.integration.engine.protocol.test_delays import HOUR, HOUR_MS, at, due, timers
 from tests.support.engine_fixture import Lab, change, fail, ok, operator, retry
 from tests.support.random_plans import Spec
@@ -142,7 +143,7 @@ def test_a_step_that_would_begin_after_the_deadline_fails_at_once(lab: Lab, way:
     plan = (
         lab.plan(late, name=way)
         if way == "root"
-        else lab.plan(Spec("a"), Spec("late", ("a",), delay=2 * HOUR), name=way)
+        else lab.plan(Spec("a"), Spec("late", depends_on=("a",), delay=2 * HOUR), name=way)
     )
     (task,) = lab.submit(plan, {"deadline_ms": HOUR_MS})
     if way == "child":
@@ -173,3 +174,30 @@ def test_a_retry_that_is_due_with_the_deadline_does_not_begin(lab: Lab) -> None:
 
     assert lab.states(task)["s0"] == "error"
     assert timers(lab) == []
+
+
+def test_further_attempts_of_a_step_with_max_elapsed_know_when_the_first_began(lab: Lab) -> None:
+    lab.one.set_time(0)
+    plan = lab.plan(Spec("a", retry=RetryPolicy(max_elapsed_ms=HOUR_MS)), Spec("b"), name="elapsed")
+    _, claims = lab.running(plan)
+    lab.one.set_time(60)
+    lab.one.advance(*(retry(claim, delay_ms=1000) for claim in claims.values()))
+    lab.one.set_time(90)
+    (handed,) = due(lab.one, slots=1)["claims"]
+    queued = lab.one.claim()
+
+    ran = {claim["name"]: claim.get("ran_ms") for claim in (handed, *queued)}
+    assert ran == {"a": pytest.approx(90_000, abs=5000), "b": None}
+    assert {claim["name"]: claim.get("ran_ms") for claim in claims.values()} == {"a": None, "b": None}
+
+
+def test_a_sweep_says_of_lost_steps_how_much_time_is_left(lab: Lab) -> None:
+    lab.one.set_time(0)
+    plan = lab.plan(Spec("a", retry=RetryPolicy(max_elapsed_ms=HOUR_MS)), name="lost")
+    lab.running(plan, deadline_ms=HOUR_MS)
+    lab.one.set_time(1200)
+
+    (orphan,) = lab.one.core("sweep", {})["orphans"]
+
+    assert orphan["left_ms"] == pytest.approx(2_400_000, abs=5000)
+    assert orphan["ran_ms"] == pytest.approx(1_200_000, abs=5000)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from tasker.engine.exchange import Result
 from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased
+from tasker.execution.attempt.call import context_of
 from tasker.execution.modes import event_loop as async_mode
 from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
-from tests.unit.execution.bench import Bench, failure_of
+from tests.unit.execution.bench import PATIENCE, Bench, failure_of
 
 
 class Waits(StepHandler):
@@ -69,6 +71,38 @@ async def test_a_handler_over_its_time_is_cancelled_and_fails_as_handler_timeout
     assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
     assert "did not finish within its timeout of 0.01 seconds" in failure.message
     assert handler.stopped.is_set()
+
+
+async def test_a_handler_is_cancelled_at_the_deadline_of_its_task_if_that_is_before_its_timeout(bench: Bench) -> None:
+    handler = Waits()
+
+    failure = await bench.failure(handler, timeout_seconds=60, ends_at=time.monotonic() + 0.01)
+
+    assert (failure.error_type, failure.retryable) == ("deadline_exceeded", False)
+    assert handler.stopped.is_set()
+
+
+async def test_the_timeout_counts_if_it_is_before_the_deadline(bench: Bench) -> None:
+    failure = await bench.failure(Waits(), timeout_seconds=0.01, ends_at=time.monotonic() + 60)
+
+    assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
+
+
+async def test_a_handler_is_not_called_after_the_deadline(bench: Bench) -> None:
+    handler = Waits()
+
+    failure = await bench.failure(handler, ends_at=time.monotonic() - 1)
+
+    assert failure.error_type == "deadline_exceeded"
+    assert not handler.stopped.is_set()
+
+
+@pytest.mark.parametrize("left", [None, 60.0, -60.0])
+async def test_a_handler_sees_how_much_time_is_left(bench: Bench, left: float | None) -> None:
+    ends_at = None if left is None else time.monotonic() + left
+    seen = context_of(bench.attempt(Waits(), ends_at=ends_at)).time_left
+
+    assert seen is None if left is None else seen == pytest.approx(max(0.0, left), abs=PATIENCE)
 
 
 async def test_a_timeout_leaves_no_cancel_behind_in_the_callers_task(bench: Bench) -> None:

@@ -200,7 +200,8 @@ begin
         order by p.priority desc, p.held_rank, p.step_uuid) filter (where p.place = 'enqueue'),
       jsonb_agg(tasker.claim_json(p.step_uuid, p.task_uuid, p.name, p.template_id, p.ordinal,
         tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), v_inputs->p.step_uuid::text,
-        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
+        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end,
+        case when p.attempt > 0 then tasker.ran_ms(p.step_uuid, p.template_id, p.ordinal) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
       bool_or(p.place = 'hold'), min(p.begins_at)
     into v_send, v_claims, v_held, v_begins

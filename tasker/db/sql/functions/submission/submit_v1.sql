@@ -194,7 +194,7 @@ begin
       jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth) end,
     case when v_claimed then jsonb_build_object('claims', jsonb_agg(tasker.claim_json(r.step, r.id,
         (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
-        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null)
+        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null, null)
         order by r.nth),
       'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
           'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end)
