@@ -19,7 +19,7 @@ from tasker.handlers.normalize import failure_from_exception, failure_from_resul
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.handlers.registry.resolver import HandlerDefinition
 from tasker.handlers.results import StepError, StepExecutionResult, StepHandlerResult
-from tasker.handlers.step_handler import CheckpointYield
+from tasker.handlers.step_handler import AgainIn, CheckpointYield
 from tasker.template.plan import TemplateId
 
 __all__ = ["StepExecutionError", "StepExecutionSubscriber"]
@@ -65,6 +65,8 @@ class StepExecutionSubscriber:
         except CheckpointYield as stop:
             self._bridge.publish(EventNames.STEP_CHECKPOINT_YIELD, event.step_uuid, stop)
             return
+        except AgainIn as stop:  # whoever reads the event calls the step again
+            result = Failure(str(stop), "again_in", True, retry_after=stop.seconds)
         except Exception as error:
             self._bridge.publish(EventNames.HANDLER_ERROR, event, error)
             result = failure_from_exception(error)

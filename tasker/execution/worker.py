@@ -26,6 +26,7 @@ from tasker.execution.attempt.attempt import (
     AttemptTask,
     ClaimDeferred,
     ClaimReleased,
+    ClaimSnoozed,
     NoCapacity,
     UnreportedEnd,
 )
@@ -316,7 +317,9 @@ class Worker:
         if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
-            return self._completed.add_release(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
+            note = {"reason": end.reason} if end.reason else {}
+            snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
+            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
         self.claims.let_go([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:

@@ -72,13 +72,20 @@ def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: 
     return change
 
 
-def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> StepChange:
-    """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`."""
-    kind = "release" if delay_ms is None else "defer"
+def released_change(
+    claim: Claim, note: Mapping[str, str], delay_ms: int | None = None, snoozes: int | None = None
+) -> StepChange:
+    """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`.
+
+    `snoozes`: its handler asked for that, and may do so that often.
+    """
+    kind = "release" if delay_ms is None else "defer" if snoozes is None else "snooze"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
     change["n"] = note
     if delay_ms is not None:
         change["d"] = delay_ms
+    if snoozes is not None:
+        change["sn"] = snoozes
     return change
 
 

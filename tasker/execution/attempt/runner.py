@@ -27,7 +27,9 @@ from tasker.execution.attempt.attempt import (
     ClaimDeferred,
     ClaimLost,
     ClaimReleased,
+    ClaimSnoozed,
     Ending,
+    Snooze,
     UnreportedEnd,
 )
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
@@ -41,6 +43,7 @@ from tasker.execution.attempt.settle import (
     mode_mismatch,
     past_deadline,
     role_mismatch,
+    too_near,
 )
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
@@ -346,6 +349,8 @@ class AttemptRunner:
         return await self._processes.run(attempt, handler, limit)
 
     def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
+        if isinstance(ending, Snooze):
+            return self._snoozed(attempt, ending, started)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if not isinstance(ending, (Success, Failure)):
             return ClaimLost(attempt.claim, "its checkpoint was refused")
@@ -354,6 +359,13 @@ class AttemptRunner:
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
+
+    def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
+        left = attempt.claim.seconds_left()
+        if left is not None and snooze.delay_ms >= left * 1000:
+            return self._end(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
+        reason = OutcomeRedactor(attempt).over(snooze.reason)
+        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
 
     async def _until_idle(self, limit: float) -> None:
         if self._running:

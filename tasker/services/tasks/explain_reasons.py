@@ -67,6 +67,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it is retried then, without using an attempt; check the service that the circuit breaker protects",
         by_any_process=True,
     ),
+    "snoozed": Reason(
+        "its handler asked to be called again at {due_at}[: {why}]",
+        "it is called then, without using an attempt",
+        by_any_process=True,
+    ),
     "overdue": Reason(
         "due[ since {due_at}] and not enqueued yet, after attempt {attempt} of {max_attempts}"
         "[, which failed with {error}]",

@@ -13,7 +13,7 @@
 --   namespace_ids (that the caller serves), unserved ("template:ordinal" that it does not serve), window, timeout_ms,
 --   grace_ms, on_blocked, note, dead_letters (false: no dead letters for tasks that fail), repairs (the kind of repair
 --   that the accepted items are; counted with them), events (true: steps of the items may publish events; other writes
---   skip the look-up),
+--   skip the look-up), snoozes (true: handlers of items asked to be called again later, `sn`: how often they may),
 --   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
 --     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
 --     worker's part of its events (write_events)}]
@@ -59,6 +59,9 @@ begin
     perform set_config('lock_timeout', greatest((p_args->>'lock_ms')::int, 1)::text, true);
   end if;
 
+  if p_args ? 'snoozes' then
+    p_args := tasker.limit_snoozes(p_args);
+  end if;
   v_ended := tasker.advance_simple(p_args, v_now);   -- the most frequent latency-critical write
   if v_ended is not null then
     return v_ended;
