@@ -10,10 +10,13 @@ import pytest
 
 import tasker
 from tasker.errors import UsageError
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.submit import Submission
+from tasker.step_handler import again_in, step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tasker.types import StepContext
 
 LATER = timedelta(hours=2)
 
@@ -214,3 +217,26 @@ def test_a_task_that_no_worker_serves_ends_with_the_deadline_of_its_template(app
 def test_a_deadline_that_is_none_is_refused(app: tasker.SyncApp, plan: Plan, deadline: Any) -> None:
     with pytest.raises(UsageError, match="deadline: expected"):
         app.submit(plan, {"name": "a"}, deadline=deadline)
+
+
+def test_a_step_is_called_again_until_what_it_waits_for_is_there(
+    app: tasker.SyncApp, registry: HandlerRegistry
+) -> None:
+    calls: list[int] = []
+
+    @step_handler("looks")
+    def looks(context: StepContext) -> dict[str, int]:
+        calls.append(context.retry_count)
+        if len(calls) < 3:
+            again_in(0.05, reason="not yet", limit=2)
+        return {"calls": len(calls)}
+
+    registry.register("looks", looks)
+    (plan,) = compile_text("{name: looks, namespace: caller, version: 1, steps: [{name: a, handler: looks}]}").plans
+
+    report = app.run(plan, {}, timeout=60)
+
+    assert report.status == "complete"
+    assert report.results["a"] == {"calls": 3}
+    assert calls == [0, 0, 0]
+    assert report.steps["a"].attempts == 1

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tasker.engine.exchange import Result
-from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased
+from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased, ClaimSnoozed
 from tasker.execution.attempt.call import context_of
 from tasker.execution.modes import event_loop as async_mode
+from tasker.handlers import claims
 from tasker.json_values import as_stored
-from tasker.step_handler import StepHandler
+from tasker.step_handler import StepHandler, again_in
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, failure_of
 
@@ -73,10 +74,13 @@ async def test_a_handler_over_its_time_is_cancelled_and_fails_as_handler_timeout
     assert handler.stopped.is_set()
 
 
-async def test_a_handler_is_cancelled_at_the_deadline_of_its_task_if_that_is_before_its_timeout(bench: Bench) -> None:
+async def test_a_handler_is_cancelled_at_the_deadline_of_its_task_if_that_is_before_its_timeout(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "monotonic", lambda: 100.0)
     handler = Waits()
 
-    failure = await bench.failure(handler, timeout_seconds=60, ends_at=time.monotonic() + 0.01)
+    failure = await bench.failure(handler, timeout_seconds=60, ends_at=100.01)
 
     assert (failure.error_type, failure.retryable) == ("deadline_exceeded", False)
     assert handler.stopped.is_set()
@@ -301,3 +305,26 @@ async def test_async_mode_never_runs_a_plain_function_on_the_loop(bench: Bench) 
     assert (failure.error_type, failure.retryable) == ("execution_mode_mismatch", False)
     assert "declare it with `async def`" in failure.message
     assert not called
+
+
+class LooksAgain(StepHandler):
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        try:
+            again_in("5m", reason="not paid yet", limit=7)
+        except Exception as error:
+            return self.failure(str(error))
+
+
+async def test_a_handler_that_looks_again_later_gives_its_claim_back_for_that_time(bench: Bench) -> None:
+    end = await bench.run(LooksAgain)
+
+    assert isinstance(end, ClaimSnoozed)
+    assert (end.delay_ms, end.reason, end.limit) == (300_000, "not paid yet", 7)
+
+
+@pytest.mark.parametrize("left", [299.0, 1.0])
+async def test_a_handler_that_would_look_again_after_the_deadline_fails_at_once(bench: Bench, left: float) -> None:
+    failure = await bench.failure(LooksAgain, ends_at=time.monotonic() + left)
+
+    assert (failure.error_type, failure.retryable) == ("deadline_too_near", False)
+    assert "asked to be called again in 300s" in failure.message
