@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.handlers.claims import NO_LIMITS, Failure, RetryTimes
 from tasker.template.durations import duration_text
+from tasker.template.error_rules import matching
 from tasker.template.names import MAX_ATTEMPTS, MAX_SECONDS
 from tasker.template.plan import RetryPolicy
 
@@ -27,6 +29,14 @@ class FailReason(StrEnum):
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
     DEADLINE_TOO_NEAR = "deadline_too_near"
     MAX_ELAPSED = "max_elapsed"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOverride:
+    """Rule of the configuration: whether steps are retried after this error."""
+
+    error: str
+    retry: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +76,33 @@ def decide_failure(
     of the task, or after the policy's `max_elapsed`, is not waited for.
     """
     if not failure.retryable:
-        return Fail(FailReason.NOT_RETRYABLE, "the failure is permanent")
+        return Fail(FailReason.NOT_RETRYABLE, failure.why or "the failure is permanent")
     if not policy.retryable:
         return Fail(FailReason.RETRY_DISABLED, "the step's retry policy says retryable: false")
     if not is_eligible(attempt, policy.retryable, policy.max_attempts):
         return Fail(FailReason.ATTEMPTS_EXHAUSTED, f"attempt {attempt} of {max(1, policy.max_attempts)} failed")
     retry = _retry(policy, attempt, failure, random)
     return _too_late(retry, policy, times) or retry
+
+
+NOT_OF_THE_HANDLER = frozenset({"worker_lost", "worker_error", "handler_crash", "checkpoint_save_failed"})
+"""Error types of failures that say nothing about what the handler did; `only_on` does not exclude them."""
+
+
+def classified(failure: Failure, policy: RetryPolicy, overrides: Iterable[ErrorOverride] = ()) -> Failure:
+    """Return the failure as retryable or permanent by the first that names it: configuration, template, defaults."""
+    for override in overrides:
+        if rule := matching((override.error,), failure):
+            verb = "retries" if override.retry else "never retries"
+            return replace(failure, retryable=override.retry, why=f"the configuration {verb} {rule}")
+    if rule := matching(policy.never_on, failure):
+        return replace(failure, retryable=False, why=f"retry.never_on names {rule}")
+    if not policy.only_on or failure.error_type in NOT_OF_THE_HANDLER:
+        return failure
+    if rule := matching(policy.only_on, failure):
+        by_default = failure.why is not None
+        return replace(failure, retryable=True, why=f"retry.only_on names {rule}") if by_default else failure
+    return replace(failure, retryable=False, why="retry.only_on does not name it")
 
 
 def _retry(policy: RetryPolicy, attempt: int, failure: Failure, random: float) -> Retry:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from enum import StrEnum
-from time import monotonic
 from typing import Any, Protocol, Self
 
 from tasker.dataclasses import dataclass
@@ -131,15 +130,18 @@ class Claim:
         """Return the key of the template's step, as workers report the steps that they do not serve."""
         return f"{self.template}:{self.ordinal}"
 
-    def seconds_left(self) -> float | None:
-        """Return the seconds until the deadline of the task, negative after it, or None without a deadline."""
-        return None if self.ends_at is None else self.ends_at - monotonic()
+    def seconds_left(self, now: float) -> float | None:
+        """Return the seconds until the deadline of the task, negative after it, or None without a deadline.
 
-    def times(self) -> RetryTimes:
+        `now` is the time of the monotonic clock.
+        """
+        return None if self.ends_at is None else self.ends_at - now
+
+    def times(self, now: float) -> RetryTimes:
         """Return the times that decide whether a further attempt is possible."""
         if self.ends_at is None and self.began_at is None:
             return NO_LIMITS
-        now, left = monotonic(), self.seconds_left()
+        left = self.seconds_left(now)
         ran = None if self.began_at is None else round((now - self.began_at) * 1000)
         return RetryTimes(None if left is None else round(left * 1000), ran)
 
@@ -182,6 +184,12 @@ class Failure:
     handler: str | None = None
     events: Sequence[HandlerEvent] = ()
     """Events that the handler published itself, if they were received."""
+    names: tuple[str, ...] = ()
+    """Class of the exception and its base classes, each with and without its module."""
+    http_status: int | None = None
+    sqlstate: str | None = None
+    why: str | None = None
+    """Rule that made it permanent or retryable; None: the handler said so."""
 
 
 class Verdict(StrEnum):

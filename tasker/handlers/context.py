@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
@@ -236,7 +237,7 @@ class StepContext(ProgressReporting, Resuming, Model):
 
         The handler is stopped then. Pass it on as the timeout of a request, or as `deadline` of a task that it submits.
         """
-        left = None if self._claim is None else self._claim.seconds_left()
+        left = None if self._claim is None else self._claim.seconds_left(monotonic())
         return None if left is None else max(0.0, left)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from tasker.engine.changes import StepChange
@@ -32,7 +33,7 @@ def change_of(result: Result, random: float) -> StepChange:
         change["ev"] = result.events.stored
     if isinstance(result.outcome, Failure):
         step = result.plan.steps[claim.ordinal]
-        return _failed(change, step, claim.attempt, result.outcome, random, claim.times())
+        return _failed(change, step, claim.attempt, result.outcome, random, claim.times(monotonic()))
     change["r"] = result.outcome.encoded
     if result.outcome.metadata:
         change["m"] = result.outcome.metadata

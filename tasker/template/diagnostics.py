@@ -62,6 +62,7 @@ ERRORS = {
     "T061": "Not a time, and no place in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
     "T063": "Delays that take longer than the deadline",
+    "T064": "An error rule that can match nothing",
 }
 
 WARNINGS = {

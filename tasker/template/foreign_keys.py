@@ -140,8 +140,8 @@ OF_RETRIES: Ways = (
     ("increment increment_seconds step", "write `increment_ms`"),
     ("max_elapsed_time max_elapsed_seconds total_timeout retry_timeout max_duration", "write `max_elapsed: 10m`"),
     (
-        "on when if retry_on conditions",
-        "the handler decides: PermanentError ends the step, other errors are tried again",
+        "on when if retry_on conditions retryable_errors non_retryable_errors non_retryable_error_types",
+        "write `only_on: [ERROR]` or `never_on: [ERROR]`; a handler raises PermanentError or RetryableError",
     ),
 )
 

@@ -30,7 +30,19 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.step_types import DEFAULT, StepType
 from tasker.template.times import Duration, StartTime
-from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
+from tasker.template.value_kinds import (
+    Boolean,
+    Choice,
+    ErrorName,
+    Fraction,
+    Free,
+    ListOf,
+    MapOf,
+    Number,
+    Text,
+    Verbatim,
+    Version,
+)
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -91,6 +103,17 @@ RETRY = Mapping(
             default=DEFAULT_RETRY.multiplier,
         ),
         Key("increment_ms", DELAY_MS, "What linear delays grow by, in milliseconds; otherwise the first delay."),
+        Key(
+            "never_on",
+            ListOf(ErrorName()),
+            "Errors after which the step does not run again: exception classes, error codes, HTTP statuses (`404`, "
+            "`4xx`), SQLSTATEs (`sqlstate:23`).",
+        ),
+        Key(
+            "only_on",
+            ListOf(ErrorName(), at_least_one=True),
+            "The only errors after which it runs again, named as for `never_on`.",
+        ),
         Key("profile", Text(), f"A named policy, whose values the other keys override: {', '.join(RETRY_PROFILES)}."),
         Key("initial_delay", DELAY_SECONDS, "The first delay, in seconds.", notice="write `backoff_base_ms`"),
         Key("max_delay", DELAY_SECONDS, "The longest delay, in seconds.", notice="write `max_backoff_ms`"),

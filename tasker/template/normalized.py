@@ -84,9 +84,10 @@ def _retry(step: StepPlan) -> dict[str, Any]:
         "profile",
     )
     values = asdict(step.retry)
+    rules = {key: list(values[key]) for key in ("never_on", "only_on") if values[key]}
     elapsed = values["max_elapsed_ms"]
     limit = {} if elapsed is None else {"max_elapsed": duration_text(elapsed / 1000)}
-    return {key: values[key] for key in keys if values[key] is not None} | _multiplier(step) | limit
+    return {key: values[key] for key in keys if values[key] is not None} | _multiplier(step) | limit | rules
 
 
 def _multiplier(step: StepPlan) -> dict[str, float]:

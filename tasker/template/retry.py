@@ -91,6 +91,9 @@ def _written(step: StepDraft, settings: StepOverrides) -> dict[str, Any]:
     _add_seconds(step, settings, written, "initial_delay", "backoff_base_ms")
     _add_seconds(step, settings, written, "max_delay", "max_backoff_ms")
     _add_max_retries(step, settings, lifecycle, written)
+    for key in ("never_on", "only_on"):
+        if key in retry:
+            written[key] = tuple(dict.fromkeys(retry[key]))
     if "max_elapsed" in retry:
         written["max_elapsed_ms"] = round(retry["max_elapsed"] * 1000)
     _add_multiplier(step, settings, lifecycle, written)
@@ -138,6 +141,13 @@ def _warn(step: StepDraft, settings: StepOverrides, policy: RetryPolicy, written
     elif not policy.retryable and policy.max_attempts > 1:
         message = f"`max_attempts: {policy.max_attempts}` has no effect: the step is not retryable"
         step.report("T081", message, _attempts_place(step, settings), "write `max_attempts: 1`")
+    both = [rule for rule in policy.never_on if rule in policy.only_on]
+    if both:
+        place = step.reading.value(*settings.retry_path, "never_on", list(policy.never_on).index(both[0]))
+        step.report("T062", f"`{both[0]}` is in `never_on` and in `only_on`", place, "remove it from one of them")
+    if not policy.retryable and policy.only_on:
+        place = step.reading.key(*settings.retry_path, "only_on")
+        step.report("T083", "`only_on` has no effect: the step is not retryable", place, "remove it")
     for key, backoff in (("backoff_multiplier", "exponential"), ("increment_ms", "linear")):
         if key in (settings.retry or {}) and policy.backoff != backoff:
             message = f"`{key}` has no effect: the delays are {policy.backoff}"

@@ -14,10 +14,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tasker.clock import Clock
 from tasker.engine.exchange import Result
+from tasker.engine.retry import classified
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import listeners
 from tasker.execution.attempt.attempt import (
@@ -293,7 +295,7 @@ class AttemptRunner:
         """Call the handler, at most for its timeout and until the deadline of its task."""
         timeout = attempt.step.timeout_seconds
         limit = self._default_timeout if timeout is None else timeout
-        left = attempt.claim.seconds_left()
+        left = attempt.claim.seconds_left(monotonic())
         if left is None or left >= limit:
             return await mode(attempt, handler, limit)
         if left <= 0:
@@ -355,13 +357,13 @@ class AttemptRunner:
         if not isinstance(ending, (Success, Failure)):
             return ClaimLost(attempt.claim, "its checkpoint was refused")
         if isinstance(ending, Failure):
-            ending = OutcomeRedactor(attempt).failure(ending)
+            ending = OutcomeRedactor(attempt).failure(classified(ending, attempt.step.retry))
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
-        left = attempt.claim.seconds_left()
+        left = attempt.claim.seconds_left(monotonic())
         if left is not None and snooze.delay_ms >= left * 1000:
             return self._end(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
         reason = OutcomeRedactor(attempt).over(snooze.reason)

@@ -38,6 +38,15 @@ EFFECTS = (
             HEAD + "deadline: 1h\n",
         ),
     ),
+    Case("T064", step("retry: {never_on: [«42»]}"), "an HTTP status from 100 to 599", step("retry: {never_on: [429]}")),
+    Case("T064", step("retry: {only_on: [«sqlstate:4»]}"), "a SQLSTATE", step("retry: {only_on: [sqlstate:40]}")),
+    Case("T064", step("retry: {only_on: [«{}»]}"), "an exception class", step("retry: {only_on: [a.b.Error]}")),
+    Case(
+        "T062",
+        step("retry: {never_on: [404, «5xx»], only_on: [5xx]}"),
+        "in `never_on` and in `only_on`",
+        step("retry: {never_on: [503], only_on: [5xx]}"),
+    ),
     Case("T062", step("delay: 5m\nnot_before: «input.at»"), "exclude each other", step("delay: 5m")),
     Case(
         "T061",

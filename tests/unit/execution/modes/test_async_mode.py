@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tasker.engine.exchange import Result
+from tasker.execution.attempt import runner
 from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased, ClaimSnoozed
 from tasker.execution.attempt.call import context_of
 from tasker.execution.modes import event_loop as async_mode
-from tasker.handlers import claims
 from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler, again_in
 from tasker.types import StepContext, StepHandlerResult
@@ -77,7 +77,7 @@ async def test_a_handler_over_its_time_is_cancelled_and_fails_as_handler_timeout
 async def test_a_handler_is_cancelled_at_the_deadline_of_its_task_if_that_is_before_its_timeout(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(runner, "monotonic", lambda: 100.0)
     handler = Waits()
 
     failure = await bench.failure(handler, timeout_seconds=60, ends_at=100.01)
