@@ -13,7 +13,7 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.handlers.claims import NO_LIMITS, Failure, RetryTimes
 from tasker.template.durations import duration_text
-from tasker.template.error_rules import matching
+from tasker.template.error_rules import ErrorOverride, matching
 from tasker.template.names import MAX_ATTEMPTS, MAX_SECONDS
 from tasker.template.plan import RetryPolicy
 
@@ -29,14 +29,6 @@ class FailReason(StrEnum):
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
     DEADLINE_TOO_NEAR = "deadline_too_near"
     MAX_ELAPSED = "max_elapsed"
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorOverride:
-    """Rule of the configuration: whether steps are retried after this error."""
-
-    error: str
-    retry: bool
 
 
 @dataclass(frozen=True, slots=True)

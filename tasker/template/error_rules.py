@@ -1,4 +1,4 @@
-"""Rules that name errors: by exception class, error code, HTTP status or SQLSTATE. Pure."""
+"""Rules that name errors, by exception class, error code, HTTP status or SQLSTATE, and those of a configuration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
+from tasker.dataclasses import dataclass
+
+FORM = '"NAMESPACE never ERROR..." or "NAMESPACE/TEMPLATE retry ERROR..."; * is every namespace'
+VERBS = {"never": False, "retry": True}
 EXPECTED = "an exception class, an error code, an HTTP status such as 404 or 5xx, or a SQLSTATE such as sqlstate:40"
 _NAME = re.compile(r"[A-Za-z_][\w.\-]{0,199}")
 _STATUS = re.compile(r"[1-5](\d\d|xx)")
@@ -13,7 +17,7 @@ _SQLSTATE = re.compile(r"sqlstate:([0-9A-Z]{2}|[0-9A-Z]{5})")
 
 
 class ErrorFacts(Protocol):
-    """What is known of a failure."""
+    """Facts of a failure that a rule may name."""
 
     @property
     def error_type(self) -> str: ...
@@ -60,3 +64,32 @@ def _names(rule: str, error: ErrorFacts) -> bool:
         status = str(error.http_status or "")
         return status == rule or (rule.endswith("xx") and status[:1] == rule[0])
     return rule in (error.error_type, error.error_code) or rule in error.names
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOverride:
+    """Rule of a configuration: whether steps are retried after this error, whatever their template says."""
+
+    error: str
+    retry: bool
+    namespace: str | None = None
+    template: str | None = None
+
+    def applies_to(self, namespace: str, template: str) -> bool:
+        """Return whether the rule is for the steps of this template."""
+        return self.namespace in (None, namespace) and self.template in (None, template)
+
+
+def parse_overrides(line: str) -> tuple[ErrorOverride, ...]:
+    """Parse a line like `payments never card_declined 404`. Raises `ValueError` that describes the problem."""
+    words = line.split()
+    target, verb, errors = "".join(words[:1]), "".join(words[1:2]), words[2:]
+    namespace, slash, template = target.partition("/")
+    if not namespace or target in VERBS or (slash and not template) or (slash and namespace == "*"):
+        raise ValueError("Names no namespace")
+    if verb not in VERBS:
+        raise ValueError(f"Expected never or retry after {target}, got {verb!r:.40}")
+    if not errors:
+        raise ValueError("Names no error")
+    of = None if namespace == "*" else namespace
+    return tuple(ErrorOverride(parse_rule(error), VERBS[verb], of, template or None) for error in errors)

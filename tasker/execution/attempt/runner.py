@@ -11,7 +11,7 @@ import contextlib
 import math
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -56,6 +56,7 @@ from tasker.metrics import Histogram, summed
 from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
 from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.template.error_rules import ErrorOverride
 from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
@@ -177,7 +178,8 @@ class AttemptRunner:
     (processes: by default the number of processors); `on_leaked_thread` is called with the claim whenever a thread is
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
-    stopped it; `waits` says how long steps wait for a thread or a child.
+    stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
+    which may be replaced at any time.
     """
 
     def __init__(
@@ -193,18 +195,17 @@ class AttemptRunner:
         stop_grace: float = 2.0,
         waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
+        error_rules: Sequence[ErrorOverride] = (),
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
-        self._stop_grace = stop_grace
+        self._stop_grace, self.error_rules = stop_grace, error_rules
         self._waits = waits or CapacityWaits()
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
         self._running: set[Attempt] = set()
-        self._idle = asyncio.Event()
-        self._closing = False
-        self._guarded = False
+        self._idle, self._closing, self._guarded = asyncio.Event(), False, False
 
     @property
     def leaked_threads(self) -> int:
@@ -357,10 +358,15 @@ class AttemptRunner:
         if not isinstance(ending, (Success, Failure)):
             return ClaimLost(attempt.claim, "its checkpoint was refused")
         if isinstance(ending, Failure):
-            ending = OutcomeRedactor(attempt).failure(classified(ending, attempt.step.retry))
+            ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
+
+    def _classified(self, attempt: Attempt, failure: Failure) -> Failure:
+        namespace, template = attempt.plan.namespace, attempt.plan.name
+        rules = [rule for rule in self.error_rules if rule.applies_to(namespace, template)]
+        return classified(failure, attempt.step.retry, rules)
 
     def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
         left = attempt.claim.seconds_left(monotonic())

@@ -8,12 +8,12 @@ import httpx
 import psycopg
 import pytest
 
-from tasker.engine.retry import ErrorOverride, Fail, classified, decide_failure
+from tasker.engine.retry import Fail, classified, decide_failure
 from tasker.errors import ErrorClassifier, PermanentError, RetryableError
 from tasker.handlers.claims import Failure
 from tasker.handlers.normalize import failure_from_exception, failure_from_result, result_from_exception
 from tasker.handlers.results import StepHandlerResult
-from tasker.template.error_rules import matching, parse_rule
+from tasker.template.error_rules import ErrorOverride, matching, parse_overrides, parse_rule
 from tasker.template.plan import RetryPolicy
 
 
@@ -141,3 +141,31 @@ def test_an_exception_whose_fields_raise_is_still_a_failure() -> None:
             raise SystemError("no")
 
     assert failed(Hostile("x")).http_status is None
+
+
+def test_a_line_of_the_configuration_names_a_namespace_or_template_and_errors() -> None:
+    assert parse_overrides("payments never card_declined 4XX") == (
+        ErrorOverride("card_declined", False, "payments"),
+        ErrorOverride("4xx", False, "payments"),
+    )
+    (override,) = parse_overrides("payments/charge retry KeyError")
+    assert (override.retry, override.template) == (True, "charge")
+    assert [override.applies_to("payments", name) for name in ("charge", "refund")] == [True, False]
+    assert parse_overrides("* never sqlstate:42")[0].applies_to("shop", "any")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("", "Names no namespace"),
+        ("never KeyError", "Names no namespace"),
+        ("payments/ never 404", "Names no namespace"),
+        ("payments KeyError", "Expected never or retry after payments, got 'KeyError'"),
+        ("payments", "Expected never or retry after payments, got ''"),
+        ("payments never", "Names no error"),
+        ("payments never 42", "expected an HTTP status"),
+    ],
+)
+def test_a_line_that_is_no_rule_says_why(line: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_overrides(line)

@@ -16,6 +16,7 @@ from tasker.execution.attempt.call import context_of
 from tasker.execution.modes import event_loop as async_mode
 from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler, again_in
+from tasker.template.error_rules import parse_overrides
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, failure_of
 
@@ -328,3 +329,18 @@ async def test_a_handler_that_would_look_again_after_the_deadline_fails_at_once(
 
     assert (failure.error_type, failure.retryable) == ("deadline_too_near", False)
     assert "asked to be called again in 300s" in failure.message
+
+
+async def test_rules_of_the_configuration_apply_from_the_moment_they_are_replaced(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            raise ConnectionResetError("gone")
+
+    before = await bench.failure(Handler)
+    bench.runner.error_rules = parse_overrides("shop/orders never ConnectionError")
+    after = await bench.failure(Handler)
+    bench.runner.error_rules = parse_overrides("other never ConnectionError")
+    other = await bench.failure(Handler)
+
+    assert [failure.retryable for failure in (before, after, other)] == [True, False, True]
+    assert after.why == "the configuration never retries ConnectionError"
