@@ -251,6 +251,15 @@ class StepContext(ProgressReporting, Resuming, Model):
         return {} if trace is None else trace.headers()
 
     @property
+    def fencing_token(self) -> int:
+        """Number of this claim of the step, higher than those of all its earlier claims; 0 outside of a worker.
+
+        Send it with a write to a system that refuses lower numbers than it has seen for the step: then a worker that
+        was taken for dead cannot overwrite what its successor wrote.
+        """
+        return 0 if self._claim is None else self._claim.token
+
+    @property
     def step_name(self) -> str:
         """Name of this step instance (`process_csv_batch_001` for a batch worker)."""
         if self._claim is not None:

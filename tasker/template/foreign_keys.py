@@ -31,8 +31,9 @@ OF_TEMPLATES: Ways = (
     ("id workflow_id dag_id", "write `name`"),
     ("api_version kind entrypoint templates", "a template has `name`, `namespace_name`, `version` and `steps`"),
     (
-        "defaults default_args task_defaults plugin_defaults retry retries env environment",
-        "write it on each step; `environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
+        "default_args task_defaults plugin_defaults step_defaults retry retries env environment",
+        "write `defaults: {retry: {...}, timeout_seconds: ...}` for all steps, or it on each step; "
+        "`environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
     ),
     (
         "concurrency max_active_runs max_active_tasks max_parallel parallelism queue pool runs_on",

@@ -269,6 +269,15 @@ STEP = Mapping(
     foreign=OF_STEPS,
 )
 
+DEFAULTS = Mapping(
+    "`defaults`",
+    tuple(
+        key
+        for key in STEP.keys
+        if key.name in ("retry", "timeout_seconds", "execution", "on_worker_lost", "circuit_breaker")
+    ),
+)
+
 OVERRIDE = Mapping(
     "an override",
     (
@@ -354,6 +363,7 @@ TEMPLATE = Mapping(
             notice="it has no effect; remove it",
         ),
         Key("loaded_from", Text(), "Where a generated template came from; kept in the metadata, has no effect."),
+        Key("defaults", DEFAULTS, "Keys for every step that does not write them."),
         Key("environments", MapOf(ENVIRONMENT), "Overrides for each environment."),
         Key("steps", ListOf(STEP, at_least_one=True), "The steps, in any order.", required=True),
     ),
