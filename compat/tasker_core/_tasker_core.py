@@ -73,6 +73,7 @@ TASK_OPTIONS = (
     "run_at",
     "delay",
     "expires_in",
+    "deadline",
 )
 """What a task may be created with, besides `TASK_DEFAULTS`."""
 

@@ -16,7 +16,7 @@ from tasker.handlers.normalize import failure_from_exception, failure_from_resul
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.handlers.registry.resolver import HandlerDefinition
 from tasker.handlers.results import StepHandlerResult
-from tasker.handlers.step_handler import CheckpointYield
+from tasker.handlers.step_handler import AgainIn, CheckpointYield
 from tasker.template.plan import TemplateId
 from tasker_core.event_bridge import AnnouncedStep, EventBridge, EventNames, checkpoint_event
 from tasker_core.types.context import EventContext
@@ -66,6 +66,8 @@ class StepExecutionSubscriber:
         except CheckpointYield as stop:
             self._bridge.publish(EventNames.STEP_CHECKPOINT_YIELD, checkpoint_event(event.step_uuid, stop))
             return
+        except AgainIn as stop:  # whoever reads the event calls the step again
+            result = Failure(str(stop), "again_in", True, retry_after=stop.seconds)
         except Exception as error:
             self._bridge.publish(EventNames.HANDLER_ERROR, event, error)
             result = failure_from_exception(error)

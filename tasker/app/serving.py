@@ -82,6 +82,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     def change(found: Configured) -> None:
         change_port(found.worker_port.auth)
         runtime.events.change(found.worker.events)
+        runtime.execution.runner.error_rules = found.worker.error_rules
         breakers.change(found.breakers)
 
     service.status.answer_with(partial(status_of, observed))

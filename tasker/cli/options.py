@@ -78,6 +78,11 @@ def moment(text: str) -> datetime:
     return found if found.tzinfo else found.astimezone()
 
 
+def deadline(text: str) -> datetime | str:
+    """Return a time, or the text of a duration. Raises `BadParameter`."""
+    return moment(text) if text.strip()[4:5] == "-" else duration(text)
+
+
 SECONDS = NumberRange(min=0, min_open=True)
 STOP_SECONDS = NumberRange(0, LONGEST_OPTION_SECONDS, min_open=True)
 CONCURRENCY = click.IntRange(1, 10_000)

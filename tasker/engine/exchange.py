@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from tasker.dataclasses import dataclass
@@ -34,6 +35,8 @@ class ClaimRow(NamedTuple):
     checkpoint: Mapping[str, Any] | None = None
     apart: bool = False
     """True if two workers were lost while running the step: it is isolated in a child process, if the worker can."""
+    ran_ms: int | None = None
+    """Time since the step's first attempt began, for further attempts of a step with `max_elapsed`."""
     later: bool = False
     """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
 
@@ -51,6 +54,7 @@ class ClaimRow(NamedTuple):
             row.get("inputs"),
             row.get("checkpoint"),
             bool(row.get("apart")),
+            row.get("ran_ms"),
             bool(row.get("later")),
         )
 
@@ -70,6 +74,8 @@ class TaskInputs:
     """Steps whose created steps are known."""
     created: dict[int, list[str]] = field(default_factory=dict)
     """Names of the steps created by `decided`, by the ordinal of the template step."""
+    ends_at: float | None = None
+    """Deadline of the task by this machine's monotonic clock, or None."""
     uses: int = 0
     """Number of steps started with this object."""
 
@@ -78,7 +84,9 @@ class TaskInputs:
         """Parse the parts of an answer that describe one task."""
         trace = row.get("trace")
         trace = TraceContext(**trace) if trace else None
-        return cls(row["context"], row["correlation"], trace, results)
+        left_ms = row.get("left_ms")
+        ends_at = None if left_ms is None else monotonic() + left_ms / 1000
+        return cls(row["context"], row["correlation"], trace, results, ends_at=ends_at)
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]

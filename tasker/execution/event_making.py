@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeAlias
 
 from tasker.engine.exchange import AnnouncedEvents, Result, ResultEvents
@@ -212,7 +212,7 @@ def fires(condition: str, outcome: str) -> bool:
 def _outcome(result: Result, step: StepPlan) -> str:
     if result.failure is None:
         return "success"
-    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5)
+    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5, result.claim.times(monotonic()))
     return "permanent_failure" if isinstance(decision, Fail) else "retryable_failure"
 
 

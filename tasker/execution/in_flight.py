@@ -128,11 +128,15 @@ class InFlightClaims:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedClaim:
-    """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step."""
+    """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step.
+
+    `snoozes`: the handler asked for the delay, and may do so that often.
+    """
 
     claim: Claim
     note: Mapping[str, str]
     delay_ms: int | None = None
+    snoozes: int | None = None
 
 
 def _described(claim: Claim, handler: str) -> str:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
+from time import monotonic
 from typing import TypeVar
 
 from tasker.engine.calls import Engine
@@ -25,6 +26,7 @@ from tasker.execution.attempt.attempt import (
     AttemptTask,
     ClaimDeferred,
     ClaimReleased,
+    ClaimSnoozed,
     NoCapacity,
     UnreportedEnd,
 )
@@ -273,6 +275,8 @@ class Worker:
             worker=self.identity,
             isolated=row.apart,
             trace=task.trace,
+            ends_at=task.ends_at,
+            began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
         )
 
@@ -313,7 +317,9 @@ class Worker:
         if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
-            return self._completed.add_release(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
+            note = {"reason": end.reason} if end.reason else {}
+            snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
+            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
         self.claims.let_go([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
@@ -343,3 +349,8 @@ class Worker:
         """Record claims that were released without using an attempt."""
         self.released_count += len(claims)
         self.claims.let_go(claims)
+
+
+def _first_attempt(row: ClaimRow, step: StepPlan) -> float | None:
+    """Return when the step's first attempt began by the monotonic clock, if its policy limits the time of all."""
+    return None if step.retry.max_elapsed_ms is None else monotonic() - (row.ran_ms or 0) / 1000

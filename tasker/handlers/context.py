@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
@@ -203,6 +204,15 @@ class StepContext(ProgressReporting, Resuming, Model):
         return self._cancel_flag is not None and self._cancel_flag.is_set()
 
     @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline of the task, 0 once it has passed; None without a deadline.
+
+        The handler is stopped then. Pass it on as the timeout of a request, or as `deadline` of a task that it submits.
+        """
+        left = None if self._claim is None else self._claim.seconds_left(monotonic())
+        return None if left is None else max(0.0, left)
+
+    @property
     def trace_headers(self) -> dict[str, str]:
         """W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
 
@@ -211,6 +221,15 @@ class StepContext(ProgressReporting, Resuming, Model):
         """
         trace = None if self._claim is None else self._claim.propagated_trace
         return {} if trace is None else trace.headers()
+
+    @property
+    def fencing_token(self) -> int:
+        """Number of this claim of the step, higher than those of all its earlier claims; 0 outside of a worker.
+
+        Send it with a write to a system that refuses lower numbers than it has seen for the step: then a worker that
+        was taken for dead cannot overwrite what its successor wrote.
+        """
+        return 0 if self._claim is None else self._claim.token
 
     @property
     def step_name(self) -> str:

@@ -138,6 +138,8 @@ class ResultProcessor:
             args["repairs"] = repairs
         if any("ev" in change for change in changes):
             args["events"] = True
+        if any("sn" in change for change in changes):
+            args["snoozes"] = True
         if not patient:
             args["lock_ms"] = LOCK_MS if wait else PASSING_MS
         try:

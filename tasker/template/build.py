@@ -36,6 +36,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         environment=environment,
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
+        deadline_seconds=document.get("deadline"),
     )
 
 

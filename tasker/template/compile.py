@@ -11,7 +11,15 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.template.build import build_plan
 from tasker.template.diagnostics import Diagnostic, Position, Report, Severity
-from tasker.template.documents import DocumentReading, StepDraft, check_overrides, make_drafts, overrides, settings
+from tasker.template.documents import (
+    DocumentReading,
+    StepDraft,
+    check_overrides,
+    make_drafts,
+    overrides,
+    settings,
+    with_defaults_of_template,
+)
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
 from tasker.template.plan import Plan
@@ -109,7 +117,7 @@ def _compile_document(
     source: Document, report: Report, environment: str | None, rules: TemplateRules
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
     reading = DocumentReading(report, source.node.place)
-    document = TEMPLATE.read(source.node, (), reading)
+    document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     drafts, complete = make_drafts(document.get("steps", ()), reading)
     graph = build_graph(drafts, complete and "steps" in document)
     check_rules(graph, document)

@@ -61,6 +61,8 @@ ERRORS = {
     "T060": "A malformed duration",
     "T061": "Not a time, and no place in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
+    "T063": "Delays that take longer than the deadline",
+    "T064": "An error rule that can match nothing",
     "T110": "A malformed cron expression",
     "T111": "Unknown time zone",
     "T112": "Not a date, or not a time with a zone",

@@ -41,6 +41,39 @@ class DocumentReading:
         """Return whether the document has a value there, readable or not."""
         return path in self._values
 
+    def copy(self, source: Path, target: Path) -> None:
+        """Let a value that is taken over from `source` have its positions there, and those of all values in it."""
+        for positions in (self._values, self._keys):
+            for path in [path for path in positions if path[: len(source)] == source]:
+                positions[target + path[len(source) :]] = positions[path]
+
+
+def with_defaults_of_template(document: Mapping[str, Any], reading: DocumentReading) -> Mapping[str, Any]:
+    """Return the document with the keys of `defaults` in the steps that do not write them.
+
+    The keys of a `retry` block are taken over one by one, unless the step names a profile.
+    """
+    defaults = document.get("defaults")
+    if not defaults or "steps" not in document:
+        return document
+    steps = [_with_defaults(step, index, defaults, reading) for index, step in enumerate(document["steps"])]
+    return {**document, "steps": steps}
+
+
+def _with_defaults(step: Any, index: int, defaults: Mapping[str, Any], reading: DocumentReading) -> Any:
+    if not isinstance(step, dict):
+        return step
+    missing = {key: value for key, value in defaults.items() if not reading.has("steps", index, key)}
+    for key in missing:
+        reading.copy(("defaults", key), ("steps", index, key))
+    own, default = step.get("retry"), defaults.get("retry")
+    if isinstance(own, dict) and isinstance(default, dict) and "profile" not in own:
+        added = {key: value for key, value in default.items() if not reading.has("steps", index, "retry", key)}
+        for key in added:
+            reading.copy(("defaults", "retry", key), ("steps", index, "retry", key))
+        missing["retry"] = {**added, **own}
+    return {**step, **missing}
+
 
 EVERY_STEP = "ALL"
 """Name in an environment that stands for every step; no step may have it."""

@@ -30,15 +30,19 @@ OF_TEMPLATES: Ways = (
     ("id workflow_id dag_id", "write `name`"),
     ("api_version kind entrypoint templates", "a template has `name`, `namespace_name`, `version` and `steps`"),
     (
-        "defaults default_args task_defaults plugin_defaults retry retries env environment",
-        "write it on each step; `environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
+        "default_args task_defaults plugin_defaults step_defaults retry retries env environment",
+        "write `defaults: {retry: {...}, timeout_seconds: ...}` for all steps, or it on each step; "
+        "`environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
     ),
     (
         "concurrency max_active_runs max_active_tasks max_parallel parallelism queue pool runs_on",
         "workers serve a namespace and bound what they run side by side (`max_concurrent_handlers`, --concurrency); "
         "`tasker pause` holds a template",
     ),
-    ("timeout timeout_minutes timeout_seconds dagrun_timeout deadline", "write `timeout_seconds` on the steps"),
+    (
+        "timeout timeout_minutes timeout_seconds dagrun_timeout active_deadline_seconds",
+        "write `deadline: 3h` for the task, or `timeout_seconds` on the steps",
+    ),
     (
         "on_failure on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
         _FAILURE,
@@ -132,10 +136,12 @@ OF_RETRIES: Ways = (
     ),
     ("delay interval initial_interval wait delay_seconds", "write `backoff_base_ms`"),
     ("max_interval maximum_interval max_backoff", "write `max_backoff_ms`"),
-    ("multiplier factor backoff_multiplier backoff_coefficient", "choose a `profile`; exponential doubles"),
+    ("multiplier factor backoff_coefficient backoff_factor", "write `backoff_multiplier`"),
+    ("increment increment_seconds step", "write `increment_ms`"),
+    ("max_elapsed_time max_elapsed_seconds total_timeout retry_timeout max_duration", "write `max_elapsed: 10m`"),
     (
-        "on when if retry_on conditions",
-        "the handler decides: PermanentError ends the step, other errors are tried again",
+        "on when if retry_on conditions retryable_errors non_retryable_errors non_retryable_error_types",
+        "write `only_on: [ERROR]` or `never_on: [ERROR]`; a handler raises PermanentError or RetryableError",
     ),
 )
 

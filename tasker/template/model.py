@@ -31,7 +31,19 @@ from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
 from tasker.template.times import Duration, StartTime
-from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
+from tasker.template.value_kinds import (
+    Boolean,
+    Choice,
+    ErrorName,
+    Fraction,
+    Free,
+    ListOf,
+    MapOf,
+    Number,
+    Text,
+    Verbatim,
+    Version,
+)
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -79,6 +91,29 @@ RETRY = Mapping(
             Fraction(JITTER_SHARE),
             "Share of the delay that is added or taken away at random; `none`; `full`: from nothing to the delay.",
             default=0,
+        ),
+        Key(
+            "max_elapsed",
+            Duration(),
+            "How long after the start of the first attempt the last one begins, whatever `max_attempts` says.",
+        ),
+        Key(
+            "backoff_multiplier",
+            Number(minimum=1, maximum=MAX_MULTIPLIER),
+            "The factor by which exponential delays grow.",
+            default=DEFAULT_RETRY.multiplier,
+        ),
+        Key("increment_ms", DELAY_MS, "What linear delays grow by, in milliseconds; otherwise the first delay."),
+        Key(
+            "never_on",
+            ListOf(ErrorName()),
+            "Errors after which the step does not run again: exception classes, error codes, HTTP statuses (`404`, "
+            "`4xx`), SQLSTATEs (`sqlstate:23`).",
+        ),
+        Key(
+            "only_on",
+            ListOf(ErrorName(), at_least_one=True),
+            "The only errors after which it runs again, named as for `never_on`.",
         ),
         Key("profile", Text(), f"A named policy, whose values the other keys override: {', '.join(RETRY_PROFILES)}."),
         Key("initial_delay", DELAY_SECONDS, "The first delay, in seconds.", notice="write `backoff_base_ms`"),
@@ -154,7 +189,7 @@ STEP_LIFECYCLE = Mapping(
             "backoff_multiplier",
             Number(minimum=1, maximum=MAX_MULTIPLIER),
             "The factor of exponential delays.",
-            notice="choose a `retry` profile; exponential doubles",
+            notice="write `retry: {backoff_multiplier: ...}`",
         ),
     ),
 )
@@ -235,6 +270,15 @@ STEP = Mapping(
     foreign=OF_STEPS,
 )
 
+DEFAULTS = Mapping(
+    "`defaults`",
+    tuple(
+        key
+        for key in STEP.keys
+        if key.name in ("retry", "timeout_seconds", "execution", "on_worker_lost", "circuit_breaker")
+    ),
+)
+
 OVERRIDE = Mapping(
     "an override",
     (
@@ -307,6 +351,7 @@ TEMPLATE = Mapping(
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
+        Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),
@@ -320,6 +365,7 @@ TEMPLATE = Mapping(
             notice="it has no effect; remove it",
         ),
         Key("loaded_from", Text(), "Where a generated template came from; kept in the metadata, has no effect."),
+        Key("defaults", DEFAULTS, "Keys for every step that does not write them."),
         Key("environments", MapOf(ENVIRONMENT), "Overrides for each environment."),
         Key("steps", ListOf(STEP, at_least_one=True), "The steps, in any order.", required=True),
     ),

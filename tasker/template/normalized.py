@@ -38,6 +38,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "lifecycle": plan.lifecycle,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
+            "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],
@@ -56,7 +57,7 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "dependencies": list(step.depends_on),
             "system_dependency": step.system_dependency,
             "retry": _retry(step),
-            "lifecycle": {**step.lifecycle, **_multiplier(step)},
+            "lifecycle": step.lifecycle,
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
             "not_before": None if step.not_before is None else start_text(step.not_before),
@@ -74,13 +75,25 @@ def _step(step: StepPlan) -> dict[str, Any]:
 def _retry(step: StepPlan) -> dict[str, Any]:
     if step.inherits == INHERITED:
         return {}  # the step has no retry settings of its own; a fleet's settings apply
-    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
+    keys = (
+        "retryable",
+        "max_attempts",
+        "backoff",
+        "backoff_base_ms",
+        "increment_ms",
+        "max_backoff_ms",
+        "jitter",
+        "profile",
+    )
     values = asdict(step.retry)
-    return {key: values[key] for key in keys if values[key] is not None}
+    rules = {key: list(values[key]) for key in ("never_on", "only_on") if values[key]}
+    elapsed = values["max_elapsed_ms"]
+    limit = {} if elapsed is None else {"max_elapsed": duration_text(elapsed / 1000)}
+    return {key: values[key] for key in keys if values[key] is not None} | _multiplier(step) | limit | rules
 
 
 def _multiplier(step: StepPlan) -> dict[str, float]:
-    """Return the multiplier if neither profile nor default provides it; only `lifecycle` has a key for it."""
+    """Return the multiplier if neither profile nor default provides it."""
     written, base = step.retry.multiplier, RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
     inherited = "multiplier" in step.inherits or (step.retry.profile and written == base.multiplier)
     return {} if inherited else {"backoff_multiplier": written}

@@ -88,6 +88,12 @@ class RetryPolicy:
     """Linear only: increment of each further delay. None means `backoff_base_ms`."""
     jitter: float | Literal["full"] = 0.0
     """Share of the delay that jitter adds or subtracts, 0.0 to 1.0; `full`: anything from zero to the delay."""
+    max_elapsed_ms: int | None = None
+    """Time from the start of the first attempt after which none begins; None: no limit."""
+    never_on: tuple[str, ...] = ()
+    """Errors after which the step does not run again (`tasker.template.error_rules`)."""
+    only_on: tuple[str, ...] = ()
+    """The only errors after which it runs again; empty: all."""
     profile: str | None = None
     delays_ms: tuple[int, ...] = ()
     """Delays after the first, second ... failure, in place of `backoff`; the last one repeats."""
@@ -199,6 +205,8 @@ class Plan:
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
     """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
+    deadline_seconds: float | None = None
+    """Time from its start after which the open steps of a task fail; None: never."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:
@@ -288,7 +296,12 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
-    values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
+    values["retry"] = RetryPolicy(
+        **{
+            **values["retry"],
+            **{name: tuple(values["retry"].get(name, ())) for name in ("delays_ms", "never_on", "only_on")},
+        }
+    )
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "publishes_events", "inherits"):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import DocumentReading, Path
+from tasker.template.error_rules import parse_rule
 from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()
@@ -157,6 +158,21 @@ class Choice:
     def json_schema(self) -> dict[str, Any]:
         """Return an enumeration of all spellings."""
         return {"enum": self._words()}
+
+
+@dataclass(frozen=True)
+class ErrorName:
+    """Error that a retry policy names."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        try:
+            return parse_rule(node.value)
+        except ValueError as error:
+            reading.report.add("T064", str(error), node.place)
+            return INVALID
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 100, "maximum": 599}]}
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ version: 1.0.0
 steps: [{name: remind, handler: remind}]
 """,
     "docs/schedules.md": (ROOT / "workflows" / "nightly_report" / "workflow.yaml").read_text("utf-8"),
+    "docs/deadlines.md": """
+name: report
+namespace: shop
+version: 1.0.0
+steps: [{name: write, handler: write}]
+""",
     "docs/resilience.md": """
 name: paused_pay
 namespace: payments

@@ -51,6 +51,7 @@ class ClientTaskResponse(Model):
     parent_correlation_id: str | None = None
     run_at: str | None = None
     expires_at: str | None = None
+    deadline_at: str | None = None
     waits_until: str | None = None
     total_steps: int
     pending_steps: int

@@ -232,7 +232,9 @@ def _slow(each: Mapping[str, Any]) -> SlowItem:
 
 
 def _body(order: TemplateSubmission) -> dict[str, Any]:
-    given = asdict(order.request) | start_texts(order.request.run_at, order.request.delay, order.request.expires_in)
+    given = asdict(order.request) | start_texts(
+        order.request.run_at, order.request.delay, order.request.expires_in, order.request.deadline
+    )
     request = {name: value for name, value in given.items() if value is not None}
     return {"namespace": order.namespace, "name": order.template, "version": order.version, **request}
 

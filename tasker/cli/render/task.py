@@ -138,7 +138,8 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "created_at": report.created_at, "completed_at": report.completed_at, "priority": report.priority,
         "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
         "cancel_reason": report.cancel_reason, "context": report.context,
-        "run_at": report.run_at, "expires_at": report.expires_at, "waits_until": report.waits_until,
+        "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
+        "waits_until": report.waits_until,
     }  # fmt: skip
 
 
@@ -159,11 +160,12 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"template  {report.namespace}/{report.template}:{report.version}"
     yield f"status    {headline(report)}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
-    if report.run_at or report.waits_until or report.expires_at:
+    if report.run_at or report.waits_until or report.expires_at or report.deadline_at:
         begins = [f"to begin at {date_time(report.run_at)}"] if report.run_at else []
         waits = [f"waits until {date_time(report.waits_until)}"] if report.waits_until else []
         expires = [f"cancelled at {date_time(report.expires_at)} unless begun"] if report.expires_at else []
-        yield f"time      {', '.join(begins + waits + expires)}"
+        ends = [f"deadline {date_time(report.deadline_at)}"] if report.deadline_at else []
+        yield f"time      {', '.join(begins + waits + expires + ends)}"
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 

@@ -159,6 +159,8 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         notes_unserved=True,
     ),
     "defer": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.GIVEN_BACK, ends_claim=True),
+    # The handler asked to be called again later: neither a failure nor an attempt.
+    "snooze": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.GIVEN_BACK, ends_claim=True),
     # Changes towards the queue, and back to pending.
     "promote": StepChangeKind(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.KEPT),
     "unhold": StepChangeKind(((_S.PENDING,),), Token.KEPT, needs_parents=True),

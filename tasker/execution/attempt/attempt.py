@@ -38,6 +38,17 @@ class Checkpoint:
     """Events that the handler published up to this position; saved with it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Request of a handler to be called again after `delay_ms`; the step fails above `limit` of them."""
+
+    delay_ms: int
+    reason: str
+    limit: int
+    events: Sequence[HandlerEvent] = ()
+    """Events that the handler published before: they are not kept, because it is called again from the top."""
+
+
 class ClaimWrites(Protocol):
     """Writes about an attempt while the worker has its claim."""
 
@@ -65,7 +76,7 @@ class Attempt:
     reporter: Reporter | None = None
 
 
-Ending: TypeAlias = Success | Failure | Checkpoint
+Ending: TypeAlias = Success | Failure | Checkpoint | Snooze
 """Outcome of one call of a handler."""
 
 
@@ -111,6 +122,13 @@ class ClaimDeferred(UnreportedEnd):
     """A circuit breaker is open: the step is to be released and deferred, without using an attempt."""
 
     delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSnoozed(ClaimDeferred):
+    """The handler asked to be called again: as deferred, and counted up to `limit`."""
+
+    limit: int = 0
 
 
 AttemptEnd: TypeAlias = Result | UnreportedEnd

@@ -22,6 +22,7 @@ from tasker.services.submission.submit import Submission, SubmissionOptions
 from tasker.services.tasks.read import checked
 from tasker.services.workflows.targets import registered_name
 
+TIMES = ("run_at", "delay", "expires_in", "deadline")
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
 OPTIONS = {field.name: field.default for field in fields(Submission) if field.name != "context"}
 _COUNTER_BITS = 0xFFFFFF
@@ -42,7 +43,7 @@ class TaskRequestMessage:
         """Return the message as plain data, without options that have their defaults."""
         arguments = asdict(self.request)
         context = arguments.pop("context")
-        arguments |= start_texts(arguments["run_at"], arguments["delay"], arguments["expires_in"])
+        arguments |= start_texts(**{name: arguments[name] for name in TIMES})
         options = {name: value for name, value in arguments.items() if value != OPTIONS[name]}
         values = (self.task_uuid, self.namespace, self.template, self.version, context, options)
         return dict(zip(KEYS, values, strict=True))

@@ -15,7 +15,18 @@ Values = Mapping[str, Any]
 MOST_COUNTED = 10_000
 """Limit up to which the database counts the steps ahead of a held one."""
 LONGEST_MESSAGE = 200
-TIMES = ("since", "due_at", "started_at", "deadline_at", "lease_until", "paused_at", "hinted_at", "refused_since", "at")
+TIMES = (
+    "ends_at",
+    "since",
+    "due_at",
+    "started_at",
+    "deadline_at",
+    "lease_until",
+    "paused_at",
+    "hinted_at",
+    "refused_since",
+    "at",
+)
 LISTS = ("parents", "failed", "workers", "refused_by", "handlers")
 
 

@@ -67,6 +67,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it is retried then, without using an attempt; check the service that the circuit breaker protects",
         by_any_process=True,
     ),
+    "snoozed": Reason(
+        "its handler asked to be called again at {due_at}[: {why}]",
+        "it is called then, without using an attempt",
+        by_any_process=True,
+    ),
     "overdue": Reason(
         "due[ since {due_at}] and not enqueued yet, after attempt {attempt} of {max_attempts}"
         "[, which failed with {error}]",
@@ -83,6 +88,10 @@ REASONS: Final[Mapping[str, Reason]] = {
         "was to begin at {due_at} and is not enqueued yet",
         "any process at work enqueues it within seconds",
         by_any_process=True,
+    ),
+    "dated": Reason(
+        "the task has a deadline: what is open at {ends_at} fails",
+        "nothing changes it; to go on afterwards: tasker task retry {task}{db}",
     ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",

@@ -38,5 +38,6 @@ def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     """Apply every rule."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
+    times.deadline_is_after_all_delays(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

@@ -1,8 +1,12 @@
-"""Rules of when steps begin."""
+"""Rules of when steps begin, and by when tasks end."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.durations import duration_text
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
 from tasker.template.step_types import Origin
@@ -14,6 +18,24 @@ def one_time_for_each_step(graph: DependencyGraph) -> None:
         if "delay" in step.values and "not_before" in step.values:
             message = "`delay` and `not_before` exclude each other"
             step.report("T062", message, step.place("not_before"), "write one of them")
+
+
+def deadline_is_after_all_delays(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
+    """Check that the delays of no chain of steps alone take as long as the deadline of the task."""
+    limit = document.get("deadline")
+    if limit is None or graph.cyclic:
+        return
+    waited: dict[str, float] = {}
+    for name in graph.order:
+        step = graph.steps[name]
+        longest = min if step.type is not None and step.type.converges else max  # a branch may not be taken
+        waited[name] = longest((waited[above] for above in graph.parents[name]), default=0.0)
+        waited[name] += step.values.get("delay", 0.0)
+        if waited[name] >= limit:
+            message = f"`{name}` never begins: its delays take {duration_text(waited[name])}, the `deadline` is "
+            hint = "raise the `deadline` of the template, or lower the `delay`"
+            step.report("T063", f"{message}{duration_text(limit)}", step.place("delay"), hint)
+            return
 
 
 def place_is_in_a_step_above(graph: DependencyGraph) -> None:

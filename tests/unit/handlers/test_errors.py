@@ -59,7 +59,9 @@ def test_a_duplicate_task_keeps_its_id_to_itself() -> None:
         (errors.ValidationError("wrong"), False, "validation_error"),
         (errors.StepExecutionError("no", "gateway_timeout", False), False, "gateway_timeout"),
         (TimeoutError("late"), True, "timeout"),
-        (KeyError("x"), True, "handler_error"),
+        (ValueError("x"), True, "handler_error"),
+        (KeyError("x"), False, "handler_error"),
+        (ModuleNotFoundError("x"), False, "handler_error"),
     ],
 )
 def test_the_classifier_sorts_exceptions(error: Exception, retryable: bool, error_type: str) -> None:

@@ -228,6 +228,7 @@ BY_TWO = {
     "http.bind_address",
     "worker_port.bind_address",
     "sweeps.retention.rules",
+    "worker.error_rules",
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
@@ -237,6 +238,7 @@ NOT_SET = {
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
+    *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
 }
 """What no setting says; the tables of backends are below."""

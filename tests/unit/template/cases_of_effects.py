@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.template.cases import BATCH, GOOD, Case, changed
-from tests.unit.template.support import step, steps, top
+from tests.unit.template.support import HEAD, step, steps, top
 
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
@@ -109,6 +109,27 @@ EFFECTS = (
     ),
     Case("T061", step("not_before: «2026-13-01T18:00:00Z»"), "a time with a zone", step("not_before: input.a[0]")),
     Case("T061", step("not_before: «5»"), "a time with a zone", step('not_before: input["5"]')),
+    Case(
+        "T063",
+        steps(
+            "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: «20m»}",
+            HEAD + "deadline: 1h\n",
+        ),
+        "`b` never begins: its delays take 3600s, the `deadline` is 3600s",
+        steps(
+            "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: 19m}",
+            HEAD + "deadline: 1h\n",
+        ),
+    ),
+    Case("T064", step("retry: {never_on: [«42»]}"), "an HTTP status from 100 to 599", step("retry: {never_on: [429]}")),
+    Case("T064", step("retry: {only_on: [«sqlstate:4»]}"), "a SQLSTATE", step("retry: {only_on: [sqlstate:40]}")),
+    Case("T064", step("retry: {only_on: [«{}»]}"), "an exception class", step("retry: {only_on: [a.b.Error]}")),
+    Case(
+        "T062",
+        step("retry: {never_on: [404, «5xx»], only_on: [5xx]}"),
+        "in `never_on` and in `only_on`",
+        step("retry: {never_on: [503], only_on: [5xx]}"),
+    ),
     Case("T062", step("delay: 5m\nnot_before: «input.at»"), "exclude each other", step("delay: 5m")),
     Case(
         "T061",

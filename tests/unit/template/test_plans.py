@@ -60,7 +60,22 @@ def test_every_key_arrives_in_the_plan() -> None:
     assert charge.handler == HandlerRef(
         "payments.Charge", "charge", "explicit_mapping", {"gateway": "sandbox", "NO": "norway", "on": "yes"}
     )
-    assert charge.retry == RetryPolicy(True, 5, "fibonacci", 100, 5000, 2.0, None, 0.1, "external_api")
+    assert charge.retry == RetryPolicy(
+        True,
+        5,
+        "fibonacci",
+        100,
+        5000,
+        2.0,
+        None,
+        0.1,
+        max_elapsed_ms=600_000,
+        profile="external_api",
+        never_on=("ValueError", "card_declined", "404", "sqlstate:23"),
+    )
+    assert plan.by_name["confirm"].retry.only_on == ("ConnectionError", "5xx")
+    assert plan.by_name["split"].retry.increment_ms == 500
+    assert plan.by_name["confirm"].retry.multiplier == 3.0
     assert (charge.timeout_seconds, charge.execution, charge.memory_mb, charge.on_worker_lost) == (
         30.0,
         "process",
@@ -69,7 +84,7 @@ def test_every_key_arrives_in_the_plan() -> None:
     )
     assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
-    assert (charge.delay_seconds, plan.expires_in_seconds) == (5400, 172_800)
+    assert (charge.delay_seconds, plan.expires_in_seconds, plan.deadline_seconds) == (5400, 172_800, 432_000)
     assert plan.schedules == (
         {
             "name": "nightly",

@@ -113,6 +113,7 @@ create table tasker.template_steps (
   -- Conditions beside its parents that a step must meet before it starts, as bits (4: a time). A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
+  max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   primary key (template_id, ordinal)
@@ -170,7 +171,7 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the client notified of its end, on its own channel
-  gates           int not null default 0,   -- as its template's
+  gates           int not null default 0,   -- as its template's; 256: it has a deadline
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
@@ -206,6 +207,7 @@ create table tasker.task_details (
   tags                  text[] not null default '{}',
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
+  deadline_at           timestamptz,        -- when its open steps fail; null: never
   cancel_reason         text
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
@@ -251,11 +253,11 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
--- of a task (`x`) remains when the task begins or ends, and does nothing then. A schedule that will do something has a
--- timer, too (`s`).
+-- of a task (`x`) remains when the task begins or ends, and does nothing then. The deadline of a task (`d`) exists while
+-- the task is open and its deadline has not passed. A schedule that will do something has a timer, too (`s`).
 create table tasker.timers (
-  subject   uuid not null,     -- the step; for an expiry the task, for `s` the schedule
-  kind      "char" not null check (kind in ('r', 'b', 'x', 's')),
+  subject   uuid not null,     -- the step; for an expiry and a deadline the task, for `s` the schedule
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'd', 's')),
   due_at    timestamptz not null,
   task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing

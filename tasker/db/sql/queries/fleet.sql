@@ -16,11 +16,11 @@ select 'tasker_tasks_active' as name, 'state' as label, t.state as value, count(
 from (select x.state from tasker.tasks x where not x.complete limit 100000) t group by t.state
 union all
 select 'tasker_timers_waiting', 'kind', case m.kind when 'r' then 'retry' when 's' then 'schedule' else 'begin' end, count(*)
-from (select x.kind from tasker.timers x where x.kind <> 'x' limit 100000) m group by m.kind
+from (select x.kind from tasker.timers x where x.kind in ('r', 'b', 's') limit 100000) m group by m.kind
 union all
 select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' when 's' then 'schedule' else 'begin' end,
   extract(epoch from tasker.now() - min(m.due_at))::float8
-from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind <> 'x' order by x.due_at limit 1000) m group by m.kind
+from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind in ('r', 'b', 's') order by x.due_at limit 1000) m group by m.kind
 union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
 union all

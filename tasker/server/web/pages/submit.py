@@ -29,7 +29,17 @@ SUBMIT = "/templates/{namespace}/{name}/{version}/submit"
 CREATES = needs(Permission.TASKS_CREATE)
 PREFIX = "input:"
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,10}")
-OTHERS = ("priority", "tags", "run_at", "delay", "expires_in", "reason", "idempotency_key", "correlation_id")
+OTHERS = (
+    "priority",
+    "tags",
+    "run_at",
+    "delay",
+    "expires_in",
+    "deadline",
+    "reason",
+    "idempotency_key",
+    "correlation_id",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +119,7 @@ def _request(filled: Filled, caller: str | None) -> TaskRequest:
         run_at=others["run_at"] or None,
         delay=others["delay"] or None,
         expires_in=others["expires_in"] or None,
+        deadline=others["deadline"] or None,
     )
 
 

@@ -10,10 +10,13 @@ import pytest
 
 import tasker
 from tasker.errors import UsageError
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
+from tasker.step_handler import again_in, step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tasker.types import StepContext
 from tests.support.registered import order
 
 LATER = timedelta(hours=2)
@@ -177,3 +180,64 @@ def test_a_task_expires_that_no_worker_begins(database_url: str, plan: Plan, app
     later = app.tasks.report(tasks[1])
     assert later.expires_at is not None
     assert (later.expires_at - later.created_at).total_seconds() == 3600
+
+
+@pytest.mark.parametrize("deadline", [LATER, 7200, "2h", datetime(2100, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"])
+def test_every_way_to_submit_takes_a_deadline(app: tasker.SyncApp, plan: Plan, deadline: Any) -> None:
+    request = Submission({"name": "many"}, deadline=deadline, delay="1h")
+    tasks = [each.task_uuid for each in app.submit_many(plan, [request])]  # type: ignore[union-attr]
+    order = TemplateSubmission(
+        plan.namespace, plan.name, None, Submission({"name": "order"}, deadline=deadline, delay="1h")
+    )
+    tasks += [each.task_uuid for each in app.submissions.submit_many([order])]  # type: ignore[union-attr]
+    tasks.append(app.submit(plan, {"name": "one"}, deadline=deadline, delay="1h").task_uuid)
+    with psycopg.connect(app.database_url) as connection:
+        tasks.append(app.submit_in(connection, plan, {"name": "in"}, deadline=deadline, delay="1h").task_uuid)
+
+    for report in map(app.tasks.report, tasks):
+        expected = datetime(2100, 1, 1, tzinfo=UTC) if "2100" in str(deadline) else (report.run_at or LATER) + LATER
+        assert report.deadline_at == expected
+        assert app.views.task(report.task_uuid)["deadline_at"] == expected.isoformat()
+        assert [reason.reason for reason in app.tasks.explain(report.task_uuid).reasons] == ["scheduled", "dated"]
+
+
+def test_a_task_that_no_worker_serves_ends_with_the_deadline_of_its_template(app: tasker.SyncApp) -> None:
+    (nobody,) = compile_text(
+        "{name: nobody, namespace: unserved, version: 1, deadline: 300ms, steps: [{name: a, handler: greet}]}"
+    ).plans
+    app.plans.register(nobody)
+
+    report = app.wait(app.submissions.submit(order(nobody, Submission({"n": 1}))).task_uuid, timeout=60)
+
+    assert report.status == "error"
+    assert report.error is not None
+    assert report.error["type"] == "deadline_exceeded"
+
+
+@pytest.mark.parametrize("deadline", ["soon", 0, "2100-01-01T00:00:00", -5, "0s"])
+def test_a_deadline_that_is_none_is_refused(app: tasker.SyncApp, plan: Plan, deadline: Any) -> None:
+    with pytest.raises(UsageError, match="deadline: expected"):
+        app.submit(plan, {"name": "a"}, deadline=deadline)
+
+
+def test_a_step_is_called_again_until_what_it_waits_for_is_there(
+    app: tasker.SyncApp, registry: HandlerRegistry
+) -> None:
+    calls: list[int] = []
+
+    @step_handler("looks")
+    def looks(context: StepContext) -> dict[str, int]:
+        calls.append(context.retry_count)
+        if len(calls) < 3:
+            again_in(0.05, reason="not yet", limit=2)
+        return {"calls": len(calls)}
+
+    registry.register("looks", looks)
+    (plan,) = compile_text("{name: looks, namespace: caller, version: 1, steps: [{name: a, handler: looks}]}").plans
+
+    report = app.run(plan, {}, timeout=60)
+
+    assert report.status == "complete"
+    assert report.results["a"] == {"calls": 3}
+    assert calls == [0, 0, 0]
+    assert report.steps["a"].attempts == 1

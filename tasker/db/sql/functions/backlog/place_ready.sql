@@ -24,10 +24,11 @@ if v_pauses then
 end if;
 if v_gated then
   select coalesce(jsonb_object_agg(g.step_uuid, greatest(g.begins_at, tasker.now())), '{}') into v_times from (
-    select r.step_uuid, tasker.step_begins_at(r.task_uuid, r.template_id, r.ordinal, tasker.now(), p_judged) as begins_at
+    select r.step_uuid, tasker.begins_in_time(tasker.step_begins_at(r.task_uuid, r.template_id, r.ordinal, tasker.now(), p_judged),
+      (select m.due_at from tasker.timers m where m.subject = r.task_uuid and m.kind = 'd')) as begins_at
     from unnest(p_ready) r join tasker.template_steps ts on ts.template_id = r.template_id and ts.ordinal = r.ordinal
     where r.ready and not r.moved and ts.gates <> 0 offset 0) g
-  where g.begins_at > tasker.now() or g.begins_at = '-infinity';   -- no time: due_v1 fails the step
+  where g.begins_at > tasker.now() or g.begins_at = '-infinity';   -- no time, or after the deadline: due_v1 fails the step
 end if;
 -- usually all ready steps are handed off to the caller, and the room of the queue is not needed
 if cardinality(v_paused) = 0 and v_times = '{}' then

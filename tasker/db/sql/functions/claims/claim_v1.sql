@@ -96,7 +96,8 @@ begin
   select jsonb_build_object(
     'claims', (select jsonb_agg(tasker.claim_json(c.workflow_step_uuid, c.task_uuid, c.name, c.template_id, c.ordinal,
         c.claim_token, c.attempts, v_own->c.workflow_step_uuid::text, case when c.attempts > 2
-          then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
+          then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end,
+        case when c.attempts > 1 then tasker.ran_ms(c.workflow_step_uuid, c.template_id, c.ordinal) end)
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;

@@ -13,7 +13,7 @@
 --   namespace_ids (that the caller serves), unserved ("template:ordinal" that it does not serve), window, timeout_ms,
 --   grace_ms, on_blocked, note, dead_letters (false: no dead letters for tasks that fail), repairs (the kind of repair
 --   that the accepted items are; counted with them), events (true: steps of the items may publish events; other writes
---   skip the look-up),
+--   skip the look-up), snoozes (true: handlers of items asked to be called again later, `sn`: how often they may),
 --   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
 --     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
 --     worker's part of its events (write_events)}]
@@ -59,6 +59,9 @@ begin
     perform set_config('lock_timeout', greatest((p_args->>'lock_ms')::int, 1)::text, true);
   end if;
 
+  if p_args ? 'snoozes' then
+    p_args := tasker.limit_snoozes(p_args);
+  end if;
   v_ended := tasker.advance_simple(p_args, v_now);   -- the most frequent latency-critical write
   if v_ended is not null then
     return v_ended;
@@ -200,7 +203,8 @@ begin
         order by p.priority desc, p.held_rank, p.step_uuid) filter (where p.place = 'enqueue'),
       jsonb_agg(tasker.claim_json(p.step_uuid, p.task_uuid, p.name, p.template_id, p.ordinal,
         tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), v_inputs->p.step_uuid::text,
-        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
+        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end,
+        case when p.attempt > 0 then tasker.ran_ms(p.step_uuid, p.template_id, p.ordinal) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
       bool_or(p.place = 'hold'), min(p.begins_at)
     into v_send, v_claims, v_held, v_begins

@@ -16,7 +16,7 @@ $$;
 -- The number of attempts after the change.
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
-  select case when p_kind in ('defer', 'release') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
+  select case when p_kind in ('defer', 'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
 $$;
 
 -- The path of a step whose worker parks its report for an orchestrator; null for other changes.
@@ -35,7 +35,7 @@ $$;
 -- True for the kinds of change marked in the table as `ends_claim`.
 create or replace function tasker.kind_ends_claim(p_kind text) returns boolean
 language sql immutable parallel safe as $$
-  select p_kind in ('defer', 'fail', 'ok', 'release', 'retry')
+  select p_kind in ('defer', 'fail', 'ok', 'release', 'retry', 'snooze')
 $$;
 
 -- True for the kinds of change marked in the table as `stores_result`.

@@ -11,6 +11,7 @@ language sql immutable parallel safe as $$
     "expire": {"pending": "PF", "enqueued": "EF", "in_progress": "IXF", "waiting_for_retry": "WPF"},
     "release": {"in_progress": "IE"},
     "defer": {"in_progress": "IW"},
+    "snooze": {"in_progress": "IW"},
     "promote": {"waiting_for_retry": "WP"},
     "unhold": {"pending": "P"},
     "hold": {"enqueued": "EP"},

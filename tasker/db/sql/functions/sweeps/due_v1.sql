@@ -1,5 +1,6 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
--- the caller. Cancels tasks that have expired (tasker.expire_tasks). Takes the longest due ones of the tasks that it can
+-- the caller. Cancels tasks that have expired (tasker.expire_tasks), and fails those whose deadline has passed
+-- (tasker.fail_overdue_tasks). Takes the longest due ones of the tasks that it can
 -- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
 -- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
 -- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
@@ -26,25 +27,35 @@ declare
     else tasker.ms(coalesce((p_args->>'late_ms')::numeric, 0)) end;
   v_items jsonb;
   v_expired uuid[];
+  v_overdue uuid[];
   v_found int;
   v_answer jsonb := '{}';
+  v_failed jsonb;
   v_next timestamptz;
   v_passed_over boolean;
   v_schedules jsonb;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
     'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
-      filter (where q.kind <> 'x'), array_agg(q.subject) filter (where q.kind = 'x'), count(*)
-  into v_items, v_expired, v_found   -- the token: a later failure of the same step is not due yet
+      filter (where q.kind not in ('x', 'd')), array_agg(q.subject) filter (where q.kind = 'x'),
+    array_agg(q.subject) filter (where q.kind = 'd'), count(*)
+  into v_items, v_expired, v_overdue, v_found   -- the token: a later failure of the same step is not due yet
   from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
         from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
         where m.due_at <= v_until
         order by m.due_at limit v_limit for no key update of t skip locked) q;
+  if v_overdue is not null then   -- first: no step of these is to begin
+    v_answer := tasker.fail_overdue_tasks(v_overdue, p_args, v_answer);
+  end if;
   v_items := tasker.fail_timeless_steps(v_items);
   if v_items is not null then
+    v_failed := v_answer;
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
-    v_answer := v_answer || jsonb_build_object('promoted', jsonb_array_length(v_items)
+    v_answer := v_answer || jsonb_build_object('promoted', coalesce((v_failed->>'promoted')::int, 0) + jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
+    if v_overdue is not null then
+      v_answer := tasker.merged_ends(v_failed, v_answer);
+    end if;
     delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)   -- of a step that waits no more
     where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
   end if;

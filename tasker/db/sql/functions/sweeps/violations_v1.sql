@@ -89,6 +89,11 @@ begin
   where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0 or s.of_complete
     or m.due_at <> s.due_at or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
   union all
+  select 'deadline without a timer', t.task_uuid, t.state
+  from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
+  where not t.complete and d.deadline_at > tasker.now() and not exists (
+    select from tasker.timers m where m.subject = t.task_uuid and m.kind = 'd' and m.due_at >= d.deadline_at)
+  union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
@@ -175,7 +180,8 @@ as $$
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
   from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
-    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject)) and m.kind <> 's'
+    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
+    and not (m.kind = 'd' and exists (select from tasker.tasks t where t.task_uuid = m.subject and not t.complete)) and m.kind <> 's'
   union all
   select 'timer of no schedule', m.subject, null
   from tasker.timers m where m.kind = 's' and not exists (select from tasker.schedules h where h.schedule_uuid = m.subject)

@@ -29,11 +29,11 @@ begin
   on conflict (system_name) do nothing;
 
   insert into tasker.template_steps (template_id, ordinal, name, named_step_uuid, step_type, handler, is_static, unmet,
-    max_attempts, retryable, timeout_ms, on_worker_lost, max_in_process_minutes, gates, delay_ms, not_before, parents)
+    max_attempts, retryable, timeout_ms, on_worker_lost, max_in_process_minutes, max_elapsed_ms, gates, delay_ms, not_before, parents)
   select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
     (s->>'static')::boolean, jsonb_array_length(s->'depends_on'), least(greatest((s->'retry'->>'max_attempts')::numeric, 1), 2147483647)::int,
     (s->'retry'->>'retryable')::boolean, tasker.clamped_ms((s->>'timeout_seconds')::numeric * 1000), s->>'on_worker_lost',
-    (s->'lifecycle'->>'max_steps_in_process_minutes')::double precision, tasker.gates_of(s),
+    (s->'lifecycle'->>'max_steps_in_process_minutes')::double precision, tasker.clamped_ms((s->'retry'->>'max_elapsed_ms')::numeric), tasker.gates_of(s),
     tasker.clamped_ms((s->>'delay_seconds')::numeric * 1000), nullif(s->'not_before', 'null'),
     array(select (v_ordinals->d.name)::int from jsonb_array_elements_text(s->'depends_on') d (name)
       where v_ordinals ? d.name order by 1)
