@@ -61,6 +61,8 @@ ERRORS = {
     "T060": "A malformed duration",
     "T061": "Not a time, and no place in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
+    "T063": "Not a place in the input or in the result of a step above",
+    "T064": "Different numbers for one limit",
 }
 
 WARNINGS = {

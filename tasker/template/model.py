@@ -29,7 +29,7 @@ from tasker.template.names import (
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import Duration, StartTime
+from tasker.template.times import DataPlace, Duration, StartTime
 from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
@@ -195,6 +195,30 @@ CIRCUIT_BREAKER = Mapping(
     ),
 )
 
+CONCURRENCY = Mapping(
+    "`concurrency`",
+    (
+        Key(
+            "key",
+            DataPlace(),
+            "The place of a value that shares the limit: `input.customer.id`, `steps.quote.account`; without it there "
+            "is one limit for all.",
+        ),
+        Key(
+            "limit",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many steps with the same value of the key run at the same time.",
+            required=True,
+        ),
+        Key(
+            "scope",
+            Choice(("step", "template", "namespace")),
+            "Whose steps share the limit: this step's, those of its template, or of its namespace.",
+            default="step",
+        ),
+    ),
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -216,6 +240,7 @@ STEP = Mapping(
             "When the step begins at the earliest: a time with a zone, or the place of one: `input.trip.starts_at`, "
             "`steps.quote.valid_from`.",
         ),
+        Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",

@@ -12,7 +12,7 @@ import yaml
 from tasker.template.durations import duration_text
 from tasker.template.plan import Plan, RetryPolicy, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
-from tasker.template.times import start_text
+from tasker.template.times import place_text, start_text
 from tasker.template.yaml import convert
 
 
@@ -58,6 +58,7 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
             "not_before": None if step.not_before is None else start_text(step.not_before),
+            "concurrency": _concurrency(step),
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
@@ -67,6 +68,13 @@ def _step(step: StepPlan) -> dict[str, Any]:
         },
         keep=("result_schema",),
     )
+
+
+def _concurrency(step: StepPlan) -> dict[str, Any]:
+    for limit in step.limits:
+        key = None if limit.key is None else place_text(limit.key)
+        return _without_empty({"key": key, "limit": limit.max_running, "scope": limit.name.partition(" ")[0]})
+    return {}
 
 
 def _retry(step: StepPlan) -> dict[str, Any]:

@@ -136,6 +136,18 @@ class BatchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StepLimit:
+    """Limit of what runs at the same time. Steps whose limits have equal names and equal keys share the permits."""
+
+    name: str
+    """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`."""
+    key: Mapping[str, Any] | None = None
+    """Place of the key's value, as that of `not_before`; None: one value for all."""
+    max_running: int | None = None
+    """Number of permits for each value of the key."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """One step of the template, with everything that the engine and the worker need to run it."""
 
@@ -160,6 +172,8 @@ class StepPlan:
     not_before: Mapping[str, Any] | None = None
     """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
     input, `{step, path: [name...]}` in the result of a step above."""
+    limits: tuple[StepLimit, ...] = ()
+    """Limits of what runs at the same time: the step waits for a permit of each."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -287,6 +301,7 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values["handler"] = HandlerRef(**values["handler"])
     values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
+    values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "publishes_events", "inherits"):
         values[key] = tuple(values.get(key, ()))

@@ -1,4 +1,4 @@
-"""Kinds of value that say when a step begins."""
+"""Kinds of value that say when a step begins, and on what it waits: times, durations, places in the data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tasker.dataclasses import dataclass
+from tasker.expressions.path import EXPECTED as PLACE_EXPECTED
 from tasker.expressions.path import DataPath, PathError, parse_path
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.durations import DURATION, EXPECTED, parse_duration
@@ -50,24 +51,46 @@ class StartTime:
             return INVALID
         if value[:1].isdigit():
             return _time(value, node, reading)
-        try:
-            found = parse_path(value)
-        except PathError as error:
-            reading.report.add("T061", str(error), node.place)
-            return INVALID
-        if found.step is None:
-            return {"input": list(found.parts)}
-        return {"step": found.step, "path": list(found.parts)}
+        return _place("T061", value, node, reading)
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": rf"^({TIME}|(input|steps)[.\[].+)$", "examples": ["input.starts_at"]}
 
 
+@dataclass(frozen=True)
+class DataPlace:
+    """Place of a value in a task's data: `{input}` or `{step, path}`."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the path."""
+        if not isinstance(node.value, str):
+            reading.report.add("T063", f"{PLACE_EXPECTED}, got {node.text or 'another value'}", node.place)
+            return INVALID
+        return _place("T063", node.value, node, reading)
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": r"^(input|steps)[.\[].+$", "examples": ["input.customer.id"]}
+
+
 def start_text(start: Mapping[str, Any]) -> str:
     """Return the start of a step as it is written in a template."""
-    if "time" in start:
-        return str(start["time"])
-    return str(DataPath(start.get("step"), tuple(start["input"] if "input" in start else start["path"])))
+    return str(start["time"]) if "time" in start else place_text(start)
+
+
+def place_text(place: Mapping[str, Any]) -> str:
+    """Return a place in a task's data as it is written in a template."""
+    return str(DataPath(place.get("step"), tuple(place["input"] if "input" in place else place["path"])))
+
+
+def _place(code: str, text: str, node: Node, reading: DocumentReading) -> Any:
+    try:
+        found = parse_path(text)
+    except PathError as error:
+        reading.report.add(code, str(error), node.place)
+        return INVALID
+    if found.step is None:
+        return {"input": list(found.parts)}
+    return {"step": found.step, "path": list(found.parts)}
 
 
 def _time(text: str, node: Node, reading: DocumentReading) -> Any:

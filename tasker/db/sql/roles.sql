@@ -14,6 +14,7 @@ grant update on tasker.tasks to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
   tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step_results to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves, tasker.task_moves,
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
@@ -46,8 +47,9 @@ grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
 
 -- Templates: a worker registers its templates when it starts.
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};
-grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events
-  to {worker}, {api};
+grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events,
+  tasker.template_limits to {worker}, {api};
+grant insert, update on tasker.limit_rules to {worker}, {orchestrator}, {api};
 
 -- Operator actions and replays.
 grant update on tasker.task_details, tasker.workers to {api};

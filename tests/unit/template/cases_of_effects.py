@@ -39,6 +39,39 @@ EFFECTS = (
         "an instance for each batch",
         steps(BATCH).replace("dependencies: [work]}", "dependencies: [work], not_before: steps.cut.at}"),
     ),
+    Case("T021", step("concurrency: «{key: input.customer.id}»"), "`limit`", step("concurrency: {limit: 5}")),
+    Case("T024", step("concurrency: {limit: «0»}"), "at least 1", step("concurrency: {limit: 1}")),
+    Case(
+        "T023",
+        step("concurrency: {limit: 1, scope: «global»}"),
+        "namespace",
+        step("concurrency: {limit: 1, scope: namespace}"),
+    ),
+    Case(
+        "T063",
+        step("concurrency: {limit: 1, key: «customer»}"),
+        "input.customer.id",
+        step("concurrency: {limit: 1, key: input.customer}"),
+    ),
+    Case("T063", step("concurrency: {limit: 1, key: «7»}"), "expected a path", step("concurrency: {limit: 1}")),
+    Case(
+        "T063",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, concurrency: {limit: 1, key: «steps.a.at»}}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], concurrency: {limit: 1, key: steps.a.at}}"
+        ),
+    ),
+    Case(
+        "T064",
+        steps(
+            "- {name: a, handler: h, concurrency: {limit: 1, scope: template}}\n"
+            "- {name: b, handler: h, concurrency: {limit: «2», scope: template}}"
+        ),
+        "write 1 here",
+        steps("- {name: a, handler: h, concurrency: {limit: 1}}\n- {name: b, handler: h, concurrency: {limit: 2}}"),
+    ),
     Case("T027", step("retry: {«attempts»: 3}"), "counts the first run", step("retry: {max_attempts: 3}")),
     Case("T027", changed(step(""), "name: a", "«id»: a"), "write `name`", GOOD),
     Case(

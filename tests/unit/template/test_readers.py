@@ -30,6 +30,7 @@ READERS = {
     "BatchSettings": {"advice"},
     "HandlerRef": {"handler", "definition"},
     "StepBreaker": {"policy"},
+    "StepLimit": set(),
 }
 """What the values of a plan are called where they are read: `cursor.batch_size` is another thing than a plan's."""
 
@@ -66,12 +67,13 @@ def in_sql(name: str) -> bool:
 
 @cache
 def _storing() -> str:
-    return (SOURCES / "db" / "sql" / "functions" / "templates" / "store_template.sql").read_text()
+    functions = SOURCES / "db" / "sql" / "functions"
+    return (functions / "templates" / "store_template.sql").read_text() + (functions / "limits" / "limit_rule.sql").read_text()
 
 
 def is_stored(field: str) -> bool:
     """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself."""
-    return f"s->>'{field}'" in _storing() or f"s->'{field}'" in _storing()
+    return any(f"{row}->>'{field}'" in _storing() or f"{row}->'{field}'" in _storing() for row in ("s", "l.rule"))
 
 
 def document() -> dict[str, Any]:
@@ -107,7 +109,10 @@ def without(location: Location) -> Any:
     inside: Any = data
     for part in location[:-1]:
         inside = inside[part]
-    del inside[location[-1]]
+    if location[-2:] == ("concurrency", "limit"):
+        inside["limit"] += 1  # it is required
+    else:
+        del inside[location[-1]]
     if location[-1] == "mode":
         inside.pop("memory_mb", None)  # which needs it
     return compiled(data, location)

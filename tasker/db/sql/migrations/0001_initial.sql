@@ -110,7 +110,7 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- Conditions beside its parents that a step must meet before it starts, as bits (4: a time). A template and its tasks
+  -- Conditions beside its parents that a step must meet before it starts, as bits (1: limits, 4: a time). A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   delay_ms        bigint,                 -- from the moment the step becomes ready
@@ -261,6 +261,57 @@ create table tasker.timers (
   primary key (subject, kind)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and when the next one is
+
+
+-- ==== Limits ====
+
+-- A limit on what runs at the same time, by its name: of a step of a template in all its versions, of a template, of a
+-- namespace. Rules are never deleted: a few rows.
+create table tasker.limit_rules (
+  rule_id     int generated always as identity primary key,
+  name        text not null unique,
+  max_running int,                 -- for each value of the key; null: no limit
+  changed_at  timestamptz not null default tasker.now()
+);
+
+-- The limits of the steps of a compiled template.
+create table tasker.template_limits (
+  template_id int not null,
+  ordinal     int not null,
+  nth         int not null,
+  rule_id     int not null references tasker.limit_rules,
+  key         jsonb,               -- the place of the key's value: {input: [name...]} or {step, path: [name...]}; null: one for all
+  primary key (template_id, ordinal, nth)
+);
+
+-- Steps that wait for a permit: pending, without unmet parents, and neither in the backlog nor with a timer. They are
+-- written and deleted as rows of the backlog are, under the lock of their task. A step waits for one limit at a time.
+create table tasker.limit_waiters (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  rule_id            int not null,
+  value              text not null,
+  rank               float8 not null   -- as in ready_backlog
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- grant_permits: the next of a key; and from one key to the next
+create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
+
+-- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
+-- under a key is counted from these rows, never stored as a number.
+create table tasker.limit_permits (
+  subject    uuid not null,            -- the step
+  rule_id    int not null,
+  value      text not null,
+  granted_at timestamptz not null,
+  primary key (subject, rule_id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index limit_permits_of_key on tasker.limit_permits (rule_id, value);
+
+-- Keys at which the next process has to look (grant_noted): written by those that may not wait for a key. Mostly empty.
+create table tasker.limit_notes (
+  rule_id int not null,
+  value   text not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 100);
 
 -- Edges to steps that were created while the task ran. Those between static steps belong to the template; the
 -- view tasker.workflow_step_edges shows both.
@@ -522,6 +573,7 @@ create table tasker.turns (
   kind     text primary key,
   taken_at timestamptz not null,
   position uuid,                            -- the last row of the slice before; null: begin
+  after    text[],                          -- the same for limits: rule and value of the last key
   holder   uuid                             -- the timekeeper (kind `timers`): the process that watches the timers for all
 ) with (fillfactor = 50);
 
@@ -793,7 +845,8 @@ create type tasker.judged_change as (
 -- The whole of a write; a flag is true if it applies to one of the changes.
 create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
-  waits boolean, runs boolean, unheld boolean, dequeued boolean
+  waits boolean, runs boolean, unheld boolean, dequeued boolean,
+  limited boolean                            -- a task among them has steps with limits
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (
@@ -809,5 +862,6 @@ create type tasker.placed_step as (
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
   held_rank int, paused boolean,
-  begins_at timestamptz   -- with place `hold`: it waits for this time, not for room
+  begins_at timestamptz,  -- with place `hold`: it waits for this time, not for room
+  limited boolean         -- with place `hold`: it waits for a permit, not for room
 );

@@ -1,9 +1,10 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
--- the caller. Cancels tasks that have expired (tasker.expire_tasks). Takes the longest due ones of the tasks that it can
+-- the caller. Cancels tasks that have expired (tasker.expire_tasks).
+-- Grants permits of noted keys (tasker.grant_noted). Takes the longest due ones of the tasks that it can
 -- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
 -- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
 -- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
--- Locks: tasks (skips), then as advance_v1.
+-- Locks: tasks (skips), then as advance_v1, then as grant_noted.
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
 -- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null: nothing
 --   waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of tasks locked by
@@ -28,6 +29,7 @@ declare
   v_found int;
   v_answer jsonb := '{}';
   v_next timestamptz;
+  v_granted jsonb;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
     'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
@@ -37,9 +39,9 @@ begin
         from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
         where m.due_at <= v_until
         order by m.due_at limit v_limit for no key update of t skip locked) q;
-  v_items := tasker.fail_timeless_steps(v_items);
+  v_items := tasker.fail_unstartable_steps(v_items);
   if v_items is not null then
-    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
+    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false, 'grants', false));
     v_answer := v_answer || jsonb_build_object('promoted', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
     delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)   -- of a step that waits no more
@@ -48,13 +50,21 @@ begin
   if v_expired is not null then
     v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);
   end if;
+  v_granted := tasker.grant_noted(p_args || jsonb_build_object('slots',   -- also for the steps above
+    greatest(0, coalesce((p_args->>'slots')::int, 0) - coalesce(jsonb_array_length(nullif(v_answer->'claims', 'null')), 0))));
+  if v_granted <> '{}' then
+    v_answer := v_answer || jsonb_build_object(
+      'claims', nullif(coalesce(nullif(v_answer->'claims', 'null'), '[]') || coalesce(v_granted->'claims', '[]'), '[]'),
+      'send', nullif(coalesce(nullif(v_answer->'send', 'null'), '[]') || coalesce(v_granted->'send', '[]'), '[]'),
+      'promoted', coalesce((v_answer->>'promoted')::int, 0) + coalesce((v_granted->>'granted')::int, 0));
+  end if;
   if v_found = v_limit then
     v_next := v_now;
   else
     if v_keeper then
       select m.due_at into v_next from tasker.timers m where m.due_at > v_now order by m.due_at limit 1;
     end if;
-    if exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
+    if exists (select from tasker.limit_notes) or exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
   end if;

@@ -44,6 +44,7 @@ begin
     identity_strategy = v_plan->>'identity_strategy', metadata = coalesce(v_plan->'metadata', '{}'),
     updated_at = case when content is distinct from v_content then tasker.now() else updated_at end
   where named_task_uuid = v_named_task.named_task_uuid and template_id is distinct from v_template;
+  perform tasker.set_limits(v_plan);
   return jsonb_build_object('template', v_template, 'namespace', v_namespace,
     'hash', (select t.hash from tasker.templates t where t.template_id = v_template),
     'changed', v_named_task.template_id is distinct from v_template);
