@@ -84,6 +84,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "any process at work enqueues it within seconds",
         by_any_process=True,
     ),
+    "limited": Reason(
+        "waits for a permit of the limit {limit}[, key {value}]: {running} of {most} run[, in the tasks {holders}]"
+        "[; {before} before it]",
+        "it starts when one of them ends and its turn comes; limits and who waits: tasker limit list{db}",
+    ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",
         "to end the pause: {resume}{db}",

@@ -68,7 +68,9 @@ def in_sql(name: str) -> bool:
 @cache
 def _storing() -> str:
     functions = SOURCES / "db" / "sql" / "functions"
-    return (functions / "templates" / "store_template.sql").read_text() + (functions / "limits" / "limit_rule.sql").read_text()
+    return (functions / "templates" / "store_template.sql").read_text() + (
+        functions / "limits" / "limit_rule.sql"
+    ).read_text()
 
 
 def is_stored(field: str) -> bool:

@@ -29,7 +29,9 @@ begin
     where p.limited) k;
   if v_rules is null then
     return null;
-  elsif not coalesce((p_args->>'grants')::boolean, true) then
+  elsif not coalesce((p_args->>'grants')::boolean, true)
+      -- the write has locked rows of the backlog, for which the end of a pause may wait; a grant may wait for that end
+      or exists (select from tasker.pauses) and exists (select from unnest(p_judged) j where j.from_state = 'pending') then
     perform tasker.note_keys(v_rules, v_values, 0);
     return null;
   end if;
