@@ -75,7 +75,8 @@ grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, 
   tasker.dlq_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings, tasker.workflow_step_edges,
   tasker.task_transitions,
   tasker.workflow_step_transitions, tasker.task_transition_log, tasker.step_transition_log, tasker.v_dlq_dashboard,
-  tasker.v_task_staleness_monitoring, tasker.step_progress to {exporter};
+  tasker.v_task_staleness_monitoring, tasker.step_progress, tasker.limit_rules to {exporter};
+grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};   -- values of keys are data of tasks
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};
 grant select (failure_id, task_uuid, workflow_step_uuid, attempt, created_at) on tasker.step_failures to {exporter};

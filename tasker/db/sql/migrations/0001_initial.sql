@@ -305,6 +305,7 @@ create table tasker.limit_permits (
   granted_at timestamptz not null,
   primary key (subject, rule_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- free_permits
 create index limit_permits_of_key on tasker.limit_permits (rule_id, value);
 
 -- Keys at which the next process has to look (grant_noted): written by those that may not wait for a key. Mostly empty.
