@@ -11,6 +11,7 @@ from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 from tasker.template.step_types import DEFAULT, Creates, Origin
+from tasker.template.times import BURST_SECONDS
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
@@ -81,12 +82,16 @@ def _step(
 
 def _limits(names: tuple[str, str, str], values: Mapping[str, Any]) -> tuple[StepLimit, ...]:
     """Return the limits of the step of these names: namespace, template, step."""
-    limit = values.get("concurrency")
-    if limit is None:
-        return ()
-    scope = limit.get("scope", "step")
-    shared = {"namespace": names[:1], "template": names[:2], "step": names}[scope]
-    return (StepLimit(f"{scope} {'/'.join(shared)}", limit.get("key"), limit["limit"]),)
+    found = []
+    if (limit := values.get("concurrency")) is not None:
+        scope = limit.get("scope", "step")
+        shared = {"namespace": names[:1], "template": names[:2], "step": names}[scope]
+        found.append(StepLimit(f"{scope} {'/'.join(shared)}", limit.get("key"), limit["limit"]))
+    if (limit := values.get("rate_limit")) is not None:
+        rate = limit["rate"]
+        burst = float(limit.get("burst", 1 + rate * BURST_SECONDS))
+        found.append(StepLimit(f"rate step {'/'.join(names)}", limit.get("key"), None, rate, burst))
+    return tuple(found)
 
 
 def _handler(values: Mapping[str, Any], chosen: StepOverrides) -> HandlerRef:

@@ -63,6 +63,7 @@ ERRORS = {
     "T062": "Two settings that exclude each other",
     "T063": "Not a place in the input or in the result of a step above",
     "T064": "Different numbers for one limit",
+    "T065": "A malformed rate",
 }
 
 WARNINGS = {

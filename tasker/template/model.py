@@ -29,7 +29,7 @@ from tasker.template.names import (
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import DataPlace, Duration, StartTime
+from tasker.template.times import DataPlace, Duration, Rate, StartTime
 from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
@@ -219,6 +219,21 @@ CONCURRENCY = Mapping(
     ),
 )
 
+RATE_LIMIT = Mapping(
+    "`rate_limit`",
+    (
+        Key("key", DataPlace(), "The place of a value that has the rate to itself; without it there is one for all."),
+        Key(
+            "rate", Rate(), "How many attempts begin in a time, in all tasks: `100/s`, `30/m`, `500/h`.", required=True
+        ),
+        Key(
+            "burst",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
+        ),
+    ),
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -241,6 +256,7 @@ STEP = Mapping(
             "`steps.quote.valid_from`.",
         ),
         Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
+        Key("rate_limit", RATE_LIMIT, "How many attempts of the step begin in a time, in all tasks."),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",

@@ -137,14 +137,22 @@ class BatchSettings:
 
 @dataclass(frozen=True, slots=True)
 class StepLimit:
-    """Limit of what runs at the same time. Steps whose limits have equal names and equal keys share the permits."""
+    """Limit of what runs at the same time, or of how many attempts begin in a time.
+
+    Steps whose limits have equal names and equal keys share the permits.
+    """
 
     name: str
-    """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`."""
+    """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`; of a rate with `rate `
+    before it."""
     key: Mapping[str, Any] | None = None
     """Place of the key's value, as that of `not_before`; None: one value for all."""
     max_running: int | None = None
-    """Number of permits for each value of the key."""
+    """Number of permits for each value of the key; None: it is a rate."""
+    rate: float | None = None
+    """Attempts per second for each value of the key."""
+    burst: float | None = None
+    """Attempts that may begin at once after a pause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from tasker.dataclasses import dataclass
 from tasker.expressions.path import EXPECTED as PLACE_EXPECTED
@@ -16,6 +17,14 @@ from tasker.template.yaml.nodes import Node
 
 TIME = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)"
 TIME_EXPECTED = "expected a time with a zone such as 2026-01-31T18:00:00Z, or the place of one such as input.starts_at"
+
+
+RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)/([smhd])")
+UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+MOST_PER_UNIT = 1_000_000
+BURST_SECONDS = 0.25
+"""A rate makes up for pauses of the fleet up to this time, unless its template says how many attempts."""
+RATE_EXPECTED = "expected a rate such as 100/s, 30/m, 500/h or 1000/d"
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,33 @@ class StartTime:
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": rf"^({TIME}|(input|steps)[.\[].+)$", "examples": ["input.starts_at"]}
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Number of attempts in a second, minute, hour or day, as attempts per second."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the rate; a number without a unit is reported with the likely meaning."""
+        match = RATE.fullmatch(node.value) if isinstance(node.value, str) else None
+        number = float(match[1]) if match else 0.0
+        if match is None or not 0 < number <= MOST_PER_UNIT:
+            meant = f"did you mean {node.text}/s?" if isinstance(node.value, int | float) else None
+            reading.report.add("T065", f"{RATE_EXPECTED}, got {node.text or 'another value'}", node.place, meant)
+            return INVALID
+        return number / UNITS[match[2]]
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{RATE.pattern}$", "examples": ["100/s"]}
+
+
+def rate_text(rate: float) -> str:
+    """Return a rate as it is written in a template."""
+    unit = next(unit for unit, seconds in UNITS.items() if rate * seconds >= 1 or unit == "d")
+    for unit, seconds in UNITS.items():
+        if (number := round(rate * seconds, 9)) >= 1 and number.is_integer() and int(number) / seconds == rate:
+            return f"{int(number)}/{unit}"
+    return f"{rate * UNITS[unit]!r}/{unit}"
 
 
 @dataclass(frozen=True)

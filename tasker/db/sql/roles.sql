@@ -14,7 +14,7 @@ grant update on tasker.tasks to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
   tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step_results to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes, tasker.limit_buckets to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves, tasker.task_moves,
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};

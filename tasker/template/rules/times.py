@@ -11,7 +11,7 @@ from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
 from tasker.template.step_types import Origin
 
-PLACES: Final = (("T061", ("not_before",)), ("T063", ("concurrency", "key")))
+PLACES: Final = (("T061", ("not_before",)), ("T063", ("concurrency", "key")), ("T063", ("rate_limit", "key")))
 
 
 def one_time_for_each_step(graph: DependencyGraph) -> None:

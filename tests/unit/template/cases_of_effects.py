@@ -72,6 +72,15 @@ EFFECTS = (
         "write 1 here",
         steps("- {name: a, handler: h, concurrency: {limit: 1}}\n- {name: b, handler: h, concurrency: {limit: 2}}"),
     ),
+    Case("T065", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
+    Case("T065", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
+    Case("T065", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),
+    Case(
+        "T063",
+        step("rate_limit: {rate: 1/s, key: «tenant»}"),
+        "input.customer.id",
+        step("rate_limit: {rate: 1/s, key: input.tenant}"),
+    ),
     Case("T027", step("retry: {«attempts»: 3}"), "counts the first run", step("retry: {max_attempts: 3}")),
     Case("T027", changed(step(""), "name: a", "«id»: a"), "write `name`", GOOD),
     Case(

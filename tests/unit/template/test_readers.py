@@ -111,8 +111,8 @@ def without(location: Location) -> Any:
     inside: Any = data
     for part in location[:-1]:
         inside = inside[part]
-    if location[-2:] == ("concurrency", "limit"):
-        inside["limit"] += 1  # it is required
+    if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate")}:
+        inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
     else:
         del inside[location[-1]]
     if location[-1] == "mode":

@@ -265,12 +265,14 @@ create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and
 
 -- ==== Limits ====
 
--- A limit on what runs at the same time, by its name: of a step of a template in all its versions, of a template, of a
--- namespace. Rules are never deleted: a few rows.
+-- A limit on what runs at the same time, or on how many attempts begin in a time, by its name: of a step of a template in
+-- all its versions, of a template, of a namespace. Rules are never deleted: a few rows.
 create table tasker.limit_rules (
   rule_id     int generated always as identity primary key,
   name        text not null unique,
   max_running int,                 -- for each value of the key; null: no limit
+  rate        float8,              -- attempts per second for each value of the key; such a rule has no max_running
+  burst       float8,              -- attempts that may begin at once after a pause
   changed_at  timestamptz not null default tasker.now()
 );
 
@@ -291,13 +293,14 @@ create table tasker.limit_waiters (
   task_uuid          uuid not null,
   rule_id            int not null,
   value              text not null,
-  rank               float8 not null   -- as in ready_backlog
+  rank               float8 not null,  -- as in ready_backlog
+  several            boolean not null  -- it has other limits, too
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- grant_permits: the next of a key; and from one key to the next
 create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
 
 -- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
--- under a key is counted from these rows, never stored as a number.
+-- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim.
 create table tasker.limit_permits (
   subject    uuid not null,            -- the step
   rule_id    int not null,
@@ -308,11 +311,24 @@ create table tasker.limit_permits (
 -- free_permits
 create index limit_permits_of_key on tasker.limit_permits (rule_id, value);
 
--- Keys at which the next process has to look (grant_noted): written by those that may not wait for a key. Mostly empty.
+-- The keys of rates whose steps used tokens: the time at which all would be unused again (GCRA). None is as one in the
+-- past. Changed under the lock of the key.
+create table tasker.limit_buckets (
+  rule_id int not null,
+  value   text not null,
+  full_at timestamptz not null,
+  primary key (rule_id, value)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
+-- Keys at which the timekeeper has to look, and when (grant_noted): written by those that may not wait for a key, and
+-- where steps wait for the next token. Mostly empty.
 create table tasker.limit_notes (
   rule_id int not null,
-  value   text not null
+  value   text not null,
+  due_at  timestamptz not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 100);
+create index limit_notes_due on tasker.limit_notes (due_at);   -- grant_noted
+create index limit_notes_of_key on tasker.limit_notes (rule_id, value);   -- note_keys
 
 -- Edges to steps that were created while the task ran. Those between static steps belong to the template; the
 -- view tasker.workflow_step_edges shows both.

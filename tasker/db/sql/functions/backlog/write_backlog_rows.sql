@@ -44,11 +44,12 @@ begin
     tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) then t.created_at else p_now end, p.priority, p.held_rank), p.paused
   from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid where p.place = 'hold' and p.begins_at is null and not p.limited;
   if exists (select from unnest(p_placed) p where p.limited) then
-    insert into tasker.limit_waiters (workflow_step_uuid, task_uuid, rule_id, value, rank)
+    insert into tasker.limit_waiters (workflow_step_uuid, task_uuid, rule_id, value, rank, several)
     select p.step_uuid, p.task_uuid, l.rule_id, l.value,
-      tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) then t.created_at else p_now end, p.priority, p.held_rank)
+      tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) then t.created_at else p_now end, p.priority, p.held_rank),
+      l.number > 1
     from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid
-    cross join lateral (select x.rule_id, x.value from tasker.limits_of(p.step_uuid, p.template_id, p.ordinal) x
+    cross join lateral (select x.rule_id, x.value, count(*) over () as number from tasker.limits_of(p.step_uuid, p.template_id, p.ordinal) x
       where not exists (select from tasker.limit_permits m where m.subject = p.step_uuid and m.rule_id = x.rule_id)
       order by x.nth limit 1) l
     where p.limited;

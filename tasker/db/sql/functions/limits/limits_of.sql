@@ -23,9 +23,28 @@ language sql immutable parallel safe as $$
 $$;
 
 -- The number of permits of a key that are free: below zero after its limit was lowered; as many as an integer holds
--- without a limit. The caller has the lock of the key (grant_permits), and this is a later statement.
+-- without a limit. For a rate: the tokens that are there, of which as many as a burst has may wait for their claims, so
+-- that an outage does not save up more. The caller has the lock of the key (grant_permits), and this is a later statement.
 create or replace function tasker.free_permits(p_rule int, p_value text) returns int
 language sql stable as $$
-  select coalesce(r.max_running, 2147483647) - (select count(*) from tasker.limit_permits p where p.rule_id = r.rule_id and p.value = p_value)::int
-  from tasker.limit_rules r where r.rule_id = p_rule
+  select case when r.rate is null then coalesce(r.max_running, 2147483647) - u.permits
+    else least(greatest(floor(r.burst), 1) - u.permits, floor(r.burst - tasker.used_tokens(p_rule, p_value) + 1e-6))::int end
+  from tasker.limit_rules r cross join lateral (select count(*)::int as permits from tasker.limit_permits p
+    where p.rule_id = r.rule_id and p.value = p_value) u
+  where r.rule_id = p_rule
+$$;
+
+-- The tokens of a rate that are used now: they come back one by one.
+create or replace function tasker.used_tokens(p_rule int, p_value text) returns float8
+language sql stable as $$
+  select greatest(0, coalesce((select extract(epoch from b.full_at - tasker.now())::float8 * r.rate from tasker.limit_buckets b
+    join tasker.limit_rules r using (rule_id) where b.rule_id = p_rule and b.value = p_value), 0))
+$$;
+
+-- Milliseconds until a rate has the next token; 100 if it has one, which waits for the claim of another.
+create or replace function tasker.next_token_ms(p_rule int, p_value text) returns float8
+language sql stable as $$
+  select case when t.lacking <= 0 then 100 else ceil(t.lacking / r.rate * 1000) end
+  from tasker.limit_rules r cross join lateral (select 1 - r.burst + tasker.used_tokens(p_rule, p_value) as lacking) t
+  where r.rule_id = p_rule
 $$;

@@ -20,3 +20,10 @@ as $$
   )
   select k.rule_id, k.value from key k
 $$;
+
+-- True if steps wait for a permit of a key. One index probe: a `limit 1` keeps it from becoming a join with all of them.
+create or replace function tasker.has_waiters(p_rule int, p_value text) returns boolean
+language sql stable as $$
+  select (select true from tasker.limit_waiters w where w.rule_id = p_rule and w.value = p_value
+    order by w.rule_id, w.value, w.rank limit 1) is true
+$$;

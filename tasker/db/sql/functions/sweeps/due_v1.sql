@@ -51,7 +51,7 @@ begin
     v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);
   end if;
   v_granted := tasker.grant_noted(p_args || jsonb_build_object('slots',   -- also for the steps above
-    greatest(0, coalesce((p_args->>'slots')::int, 0) - coalesce(jsonb_array_length(nullif(v_answer->'claims', 'null')), 0))));
+    greatest(0, coalesce((p_args->>'slots')::int, 0) - coalesce(jsonb_array_length(nullif(v_answer->'claims', 'null')), 0))), v_until);
   if v_granted <> '{}' then
     v_answer := v_answer || jsonb_build_object(
       'claims', nullif(coalesce(nullif(v_answer->'claims', 'null'), '[]') || coalesce(v_granted->'claims', '[]'), '[]'),
@@ -62,9 +62,10 @@ begin
     v_next := v_now;
   else
     if v_keeper then
-      select m.due_at into v_next from tasker.timers m where m.due_at > v_now order by m.due_at limit 1;
+      v_next := least((select m.due_at from tasker.timers m where m.due_at > v_now order by m.due_at limit 1),
+        (select n.due_at from tasker.limit_notes n where n.due_at > v_now order by n.due_at limit 1));
     end if;
-    if exists (select from tasker.limit_notes) or exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
+    if exists (select from tasker.limit_notes n where n.due_at <= v_until) or exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
   end if;

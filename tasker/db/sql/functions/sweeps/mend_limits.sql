@@ -23,7 +23,8 @@ declare
   v_more boolean;
   v_repaired jsonb := '{}';
 begin
-  if not exists (select from tasker.limit_waiters) and not exists (select from tasker.limit_permits) then
+  if not exists (select from tasker.limit_waiters) and not exists (select from tasker.limit_permits)
+      and not exists (select from tasker.limit_buckets) then
     return '{"repaired": {}}';   -- usual case
   end if;
   if not exists (select from tasker.turns t where t.kind = v_kind) then
@@ -71,12 +72,15 @@ begin
     v_repaired := jsonb_build_object('permit_of_an_ended_step', v_ended);
   end if;
 
+  delete from tasker.limit_buckets b where b.ctid = any (array(select x.ctid from tasker.limit_buckets x
+    where x.full_at < tasker.now() - interval '1 minute' limit v_slice for update skip locked));   -- as if it had never been used
+
   -- Whoever has the lock of a key looks at it before its commit.
   select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values from unnest(v_rules, v_values) as k (rule_id, value)
   where pg_try_advisory_xact_lock(tasker.limit_lock(k.rule_id, k.value));
   select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values from unnest(v_rules, v_values) as k (rule_id, value)
   where tasker.free_permits(k.rule_id, k.value) > 0   -- a later statement
-    and exists (select from tasker.limit_waiters w where w.rule_id = k.rule_id and w.value = k.value)
+    and tasker.has_waiters(k.rule_id, k.value)
     and not exists (select from tasker.limit_notes n where n.rule_id = k.rule_id and n.value = k.value);
   if v_rules is not null then
     perform tasker.note_keys(v_rules, v_values, 0);

@@ -104,7 +104,10 @@ begin
   union all
   select 'runs without a permit', s.workflow_step_uuid, s.name || ' ' || s.state
   from tasks t join steps s on s.task_uuid = t.task_uuid
-  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and tasker.lacks_permit(s.workflow_step_uuid, s.template_id, s.ordinal)
+  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (   -- a permit of a rate ends with the claim
+    select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
+    where l.template_id = s.template_id and l.ordinal = s.ordinal and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
+      and not exists (select from tasker.limit_permits p where p.subject = s.workflow_step_uuid and p.rule_id = l.rule_id))
   union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
