@@ -1,4 +1,4 @@
-"""`tasker limit`: limits of what runs at the same time."""
+"""`tasker limit`: limits of what runs at the same time, and of how much begins in a time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tasker.cli.connection import FORMAT, print_as
 from tasker.cli.render.values import table
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, fleet_options, run_on_fleet
+from tasker.template.times import rate_text
 
 if TYPE_CHECKING:
     from tasker.services.fleet.limits import LimitUse
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=GuessingGroup)
 def limit() -> None:
-    """Show limits of what runs at the same time, and who waits."""
+    """Show limits of steps and what waits."""
 
 
 @limit.command("list")
@@ -39,12 +40,18 @@ def list_limits(name: str | None, keys: int, form: str, place: FleetTarget) -> N
     print_as(form, run_on_fleet(place, lambda app: app.limits.list(name, keys=keys)), _text)
 
 
+def _most(use: LimitUse) -> str:
+    if use.rate is not None:
+        return rate_text(use.rate)
+    return "-" if use.most is None else str(use.most)
+
+
 def _text(found: Sequence[LimitUse]) -> str:
     if not found:
         return "no limits"
     rows: list[tuple[str, str, str, str]] = []
     for use in found:
-        rows.append((use.name, "-" if use.most is None else str(use.most), str(use.running), str(use.waiting)))
+        rows.append((use.name, _most(use), str(use.running), str(use.waiting)))
         rows += [(f"  {key.value}", "", str(key.running), str(key.waiting)) for key in use.keys or () if key.value]
         if use.more_keys:
             rows.append(("  ...", "", "", ""))

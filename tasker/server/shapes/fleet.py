@@ -122,10 +122,13 @@ class KeyUseInfo(BaseModel):
 
 
 class LimitInfo(BaseModel):
-    """Limit of the steps that run at the same time, for each value of its key (`most`), with what runs and waits."""
+    """Limit, for each value of its key: of the steps that run at the same time (`most`), or of the attempts that begin
+    per second (`rate`); with what runs and waits."""
 
     name: str
     most: int | None
+    rate: float | None
+    burst: float | None
     changed_at: datetime
     running: int
     waiting: int

@@ -29,12 +29,15 @@ class KeyUse:
 class LimitUse:
     """Use of a limit: numbers of steps, counted to 10,000.
 
-    `most` steps run at the same time for each value of the key; None: any number. `keys` are those for which steps
+    `most` steps run at the same time for each value of the key, or `rate` attempts per second begin, `burst` of them at
+    once after a pause; `running` are then those that wait for a worker. `keys` are those for which steps
     wait, then others; None: they are not shown.
     """
 
     name: str
     most: int | None
+    rate: float | None
+    burst: float | None
     changed_at: datetime
     running: int
     waiting: int

@@ -89,6 +89,10 @@ REASONS: Final[Mapping[str, Reason]] = {
         "[; {before} before it]",
         "it starts when one of them ends and its turn comes; limits and who waits: tasker limit list{db}",
     ),
+    "rated": Reason(
+        "waits for its turn under the limit {limit}[, key {value}]: {rate} attempts per second[; {before} before it]",
+        "it starts when its turn comes; limits and who waits: tasker limit list{db}",
+    ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",
         "to end the pause: {resume}{db}",

@@ -350,6 +350,19 @@ def test_a_step_that_waits_for_a_permit_says_of_which_limit_and_who_has_it(told:
     assert sentences == {common, f"{common}; 1 step before it"}
 
 
+def test_a_step_that_waits_for_a_token_says_of_which_rate(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    rule = {"name": "rate step shop/order/charge", "key": {"input": ["shop"]}, "rate": 0.5, "burst": 1}
+    plan = told.lab.plan(Spec("charge", limits=(rule,)), name="rated")
+    tasks = told.lab.submit(plan, *({"context": {"shop": "acme"}} for _ in range(2)))
+    told.lab.one.call("due", told.lab.one.args())
+
+    (waits,) = (task for task in tasks if told.lab.states(task)["charge"] == "pending")
+    assert told.sentence(waits, "charge") == (
+        "waits for its turn under the limit rate step shop/order/charge, key acme: 0.5 attempts per second"
+    )
+
+
 def test_a_delayed_step_says_until_when_even_in_a_pause(told: Told) -> None:
     at_work(told.lab.one, "w1")
     task, claims = told.lab.running(told.lab.plan(Spec("a"), Spec("b", depends_on=("a",), delay=600), name="delayed"))

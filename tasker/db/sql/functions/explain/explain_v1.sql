@@ -120,7 +120,7 @@ as $$
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
         when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
       when o.pause is not null then 'paused'
-      when o.rule_id is not null then 'limited'
+      when o.rule_id is not null then case when (select r.rate from tasker.limit_rules r where r.rule_id = o.rule_id) is null then 'limited' else 'rated' end
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
         when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over' else 'held' end
@@ -135,7 +135,7 @@ as $$
       when j.reason = 'deferred' then jsonb_build_object('why', j.deferred)
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
-      when j.reason = 'limited' then jsonb_build_object('key', j.rule_id || ' ' || j.value)
+      when j.reason in ('limited', 'rated') then jsonb_build_object('key', j.rule_id || ' ' || j.value)
       when j.reason in ('unserved', 'unreadable') or j.refused then jsonb_build_object('ordinal', j.ordinal) else '{}' end as extra
     from judged j
   ), grouped as (
@@ -188,7 +188,7 @@ as $$
     where not t.complete and t.step is null and not exists (select from open)
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'unreadable', 'nobody',
-        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue', 'scheduled', 'delayed', 'late', 'limited'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue', 'scheduled', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e
   )
   select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace, 'template', t.template,

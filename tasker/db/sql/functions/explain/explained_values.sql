@@ -12,8 +12,8 @@ language sql stable as $$
     when p_reason = 'held' then jsonb_build_object('ahead', (select count(*) from (
       select from tasker.ready_backlog a where a.namespace_id = s.namespace_id and not a.paused and a.unserved is null
         and a.rank < b.rank limit 10000) a))
-    when p_reason = 'limited' then (
-      select jsonb_build_object('limit', r.name, 'value', nullif(w.value, ''), 'most', r.max_running,
+    when p_reason in ('limited', 'rated') then (
+      select jsonb_build_object('limit', r.name, 'value', nullif(w.value, ''), 'most', r.max_running, 'rate', r.rate,
         'running', (select count(*) from (select from tasker.limit_permits p where p.rule_id = w.rule_id and p.value = w.value limit 10000) p),
         'ahead', (select count(*) from (select from tasker.limit_waiters a where a.rule_id = w.rule_id and a.value = w.value
           and (a.rank, a.workflow_step_uuid) < (w.rank, w.workflow_step_uuid) limit 10000) a),
