@@ -37,6 +37,7 @@ from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
 from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
@@ -100,6 +101,7 @@ class AppLifecycle:
     search = service[TaskSearch]()
     steps = service[Steps]()
     pauses = service[Pauses]()
+    limits = service[Limits]()
     dead_letters = service[DeadLetters]()
     replays = service[Replays]()
     reruns = service[Reruns]()

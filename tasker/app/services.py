@@ -28,6 +28,7 @@ from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.broker_migration import BrokerMigration
 from tasker.services.fleet.doctor import Checks, Doctor
 from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
@@ -58,6 +59,7 @@ class Services:
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
+        self.limits = Limits(self.engine)
         self.analytics, self.retention = Analytics(self.connection), RetentionService(self.connection)
         self.fleet, self.sizes = FleetOverview(self.connection), DatabaseSizes(self.connection)
         self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)

@@ -25,6 +25,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "search": sync_services.SyncTaskSearch,
     "steps": sync_services.SyncSteps,
     "pauses": sync_services.SyncPauses,
+    "limits": sync_services.SyncLimits,
     "dead_letters": sync_services.SyncDeadLetters,
     "reruns": sync_services.SyncReruns,
     "replays": sync_services.SyncReplays,
@@ -64,6 +65,7 @@ class SyncApp(SyncWrapper[App]):
     search = requires_start[sync_services.SyncTaskSearch]()
     steps = requires_start[sync_services.SyncSteps]()
     pauses = requires_start[sync_services.SyncPauses]()
+    limits = requires_start[sync_services.SyncLimits]()
     dead_letters = requires_start[sync_services.SyncDeadLetters]()
     reruns = requires_start[sync_services.SyncReruns]()
     replays = requires_start[sync_services.SyncReplays]()

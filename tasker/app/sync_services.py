@@ -13,6 +13,7 @@ from tasker.services.domain_events import EVERY, DomainEventLog
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
@@ -76,6 +77,12 @@ class SyncPlans(SyncWrapper[PlanStore]):
     registered = sync_method(PlanStore.registered)
     newest = sync_method(PlanStore.newest)
     count = sync_method(PlanStore.count)
+
+
+class SyncLimits(SyncWrapper[Limits]):
+    """Sync wrapper of `Limits`."""
+
+    list = sync_method(Limits.list)
 
 
 class SyncPauses(SyncWrapper[Pauses]):

@@ -50,6 +50,7 @@ COMMANDS = {
     "events": ("tasker.cli.commands.events:events", "Read, follow and replay the events that steps publish."),
     "dev": ("tasker.cli.commands.dev:dev", "Serve workflows and restart when their files change."),
     "top": ("tasker.cli.commands.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
+    "limit": ("tasker.cli.commands.limit:limit", "Show limits of steps and what waits for them."),
     "analytics": ("tasker.cli.commands.analytics:analytics", "Show recent throughput, failures and slow steps."),
     "doctor": ("tasker.cli.commands.fleet:doctor", "Diagnose the fleet and its database."),
     "actions": ("tasker.cli.commands.fleet:actions", "List operator actions and their outcome."),

@@ -94,6 +94,7 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
     list_workers = sync_method(HttpClient.list_workers)
     list_handlers = sync_method(HttpClient.list_handlers)
     list_queues = sync_method(HttpClient.list_queues)
+    list_limits = sync_method(HttpClient.list_limits)
     list_pauses = sync_method(HttpClient.list_pauses)
     pause = sync_method(HttpClient.pause)
     resume = sync_method(HttpClient.resume)

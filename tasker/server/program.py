@@ -14,6 +14,7 @@ from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
@@ -41,6 +42,11 @@ class ServerServices(Protocol):
     @property
     def breakers(self) -> Breakers:
         """Circuit breakers of this process."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """Service of limits of what runs at the same time."""
         ...
 
     @property

@@ -104,8 +104,12 @@ OF_STEPS: Ways = (
         "what the handler returns is the step's result; steps below read it with @depends_on",
     ),
     (
-        "queue pool worker runs_on node_selector concurrency max_active_tis_per_dag semaphore synchronization "
-        "rate_limit",
+        "max_active_tis_per_dag max_concurrency concurrency_limit concurrency_key semaphore synchronization mutex pool",
+        "write `concurrency: {key: input.customer.id, limit: 5}`",
+    ),
+    ("rate throttle throttling rate_limits requests_per_second", "write `rate_limit: {rate: 100/s}`"),
+    (
+        "queue worker runs_on node_selector",
         "the template's namespace says which workers run a step; they bound what they run side by side "
         "(`max_concurrent_handlers`, --concurrency)",
     ),

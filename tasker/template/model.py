@@ -30,7 +30,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import Duration, StartTime
+from tasker.template.times import DataPlace, Duration, Rate, StartTime
 from tasker.template.value_kinds import (
     Boolean,
     Choice,
@@ -231,6 +231,45 @@ CIRCUIT_BREAKER = Mapping(
     ),
 )
 
+CONCURRENCY = Mapping(
+    "`concurrency`",
+    (
+        Key(
+            "key",
+            DataPlace(),
+            "The place of a value that shares the limit: `input.customer.id`, `steps.quote.account`; without it there "
+            "is one limit for all.",
+        ),
+        Key(
+            "limit",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many steps with the same value of the key run at the same time.",
+            required=True,
+        ),
+        Key(
+            "scope",
+            Choice(("step", "template", "namespace")),
+            "Whose steps share the limit: this step's, those of its template, or of its namespace.",
+            default="step",
+        ),
+    ),
+)
+
+RATE_LIMIT = Mapping(
+    "`rate_limit`",
+    (
+        Key("key", DataPlace(), "The place of a value that has the rate to itself; without it there is one for all."),
+        Key(
+            "rate", Rate(), "How many attempts begin in a time, in all tasks: `100/s`, `30/m`, `500/h`.", required=True
+        ),
+        Key(
+            "burst",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
+        ),
+    ),
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -252,6 +291,8 @@ STEP = Mapping(
             "When the step begins at the earliest: a time with a zone, or the place of one: `input.trip.starts_at`, "
             "`steps.quote.valid_from`.",
         ),
+        Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
+        Key("rate_limit", RATE_LIMIT, "How many attempts of the step begin in a time, in all tasks."),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",

@@ -13,7 +13,7 @@ from tasker.template.durations import duration_text
 from tasker.template.plan import Plan, RetryPolicy, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
-from tasker.template.times import start_text
+from tasker.template.times import BURST_SECONDS, place_text, rate_text, start_text
 from tasker.template.yaml import convert
 
 
@@ -61,6 +61,8 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
             "not_before": None if step.not_before is None else start_text(step.not_before),
+            "concurrency": _limit(step, rate=False),
+            "rate_limit": _limit(step, rate=True),
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
@@ -70,6 +72,17 @@ def _step(step: StepPlan) -> dict[str, Any]:
         },
         keep=("result_schema",),
     )
+
+
+def _limit(step: StepPlan, rate: bool) -> dict[str, Any]:
+    for limit in step.limits:
+        key = None if limit.key is None else place_text(limit.key)
+        if rate and limit.rate is not None:
+            burst = None if limit.burst == 1 + limit.rate * BURST_SECONDS else int(limit.burst or 1)
+            return _without_empty({"key": key, "rate": rate_text(limit.rate), "burst": burst})
+        if not rate and limit.rate is None:
+            return _without_empty({"key": key, "limit": limit.max_running, "scope": limit.name.partition(" ")[0]})
+    return {}
 
 
 def _retry(step: StepPlan) -> dict[str, Any]:

@@ -142,6 +142,26 @@ class BatchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StepLimit:
+    """Limit of what runs at the same time, or of how many attempts begin in a time.
+
+    Steps whose limits have equal names and equal keys share the permits.
+    """
+
+    name: str
+    """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`; of a rate with `rate `
+    before it."""
+    key: Mapping[str, Any] | None = None
+    """Place of the key's value, as that of `not_before`; None: one value for all."""
+    max_running: int | None = None
+    """Number of permits for each value of the key; None: it is a rate."""
+    rate: float | None = None
+    """Attempts per second for each value of the key."""
+    burst: float | None = None
+    """Attempts that may begin at once after a pause."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """One step of the template, with everything that the engine and the worker need to run it."""
 
@@ -166,6 +186,8 @@ class StepPlan:
     not_before: Mapping[str, Any] | None = None
     """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
     input, `{step, path: [name...]}` in the result of a step above."""
+    limits: tuple[StepLimit, ...] = ()
+    """Limits of what runs at the same time: the step waits for a permit of each."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -303,6 +325,7 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
         }
     )
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
+    values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "publishes_events", "inherits"):
         values[key] = tuple(values.get(key, ()))

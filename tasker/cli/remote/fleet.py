@@ -16,6 +16,7 @@ from tasker.services.event_subscriptions import Subscription
 from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import DoctorFinding
+from tasker.services.fleet.limits import LimitUse
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
@@ -117,6 +118,12 @@ class PauseService(Protocol):
     async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool: ...
     async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None: ...
     async def list(self, *, log: int = 20) -> PauseList: ...
+
+
+class LimitService(Protocol):
+    """Methods of `tasker.services.fleet.limits.Limits`, documented there."""
+
+    async def list(self, name: str | None = None, *, keys: int = ...) -> Sequence[LimitUse]: ...
 
 
 class WorkerService(Protocol):
@@ -232,6 +239,8 @@ class Fleet(Protocol):
     def schedules(self) -> ScheduleService: ...
     @property
     def pauses(self) -> PauseService: ...
+    @property
+    def limits(self) -> LimitService: ...
     @property
     def workers(self) -> WorkerService: ...
     @property

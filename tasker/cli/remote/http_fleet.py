@@ -19,6 +19,7 @@ from tasker.services.audit import OperatorAction, RecordedAction
 from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.doctor import DoctorFinding
+from tasker.services.fleet.limits import KEYS, LimitUse
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
@@ -41,6 +42,7 @@ class HttpFleet:
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
         self.template_texts, self.schedules = HttpTemplateTexts(client), HttpSchedules(client)
+        self.limits = HttpLimits(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
@@ -136,6 +138,16 @@ class HttpPauses:
 def _kind(target: PauseTarget) -> str:
     """Return the parameter that names the target."""
     return next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
+
+
+class HttpLimits:
+    """`tasker.services.fleet.limits.Limits` through a server."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def list(self, name: str | None = None, *, keys: int = KEYS) -> Sequence[LimitUse]:
+        return [LimitUse.parse(row) for row in await self._client.list_limits(name, keys=keys)]
 
 
 class HttpWorkers:

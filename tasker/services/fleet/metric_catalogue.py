@@ -110,6 +110,10 @@ OF_THE_FLEET: Catalogue = {
     "tasker_timers_late_seconds": Described(
         "gauge", "Time since the longest overdue of these was due; absent if none is.", ("kind",)
     ),
+    "tasker_limit_waiting": Described(
+        "gauge", "Steps that wait for a permit of a limit; counted to 100000.", ("limit",)
+    ),
+    "tasker_limit_permits": Described("gauge", "Permits of a limit that steps have; counted to 100000.", ("limit",)),
     "tasker_pauses": Described("gauge", "Active pauses."),
     "tasker_dlq_pending_investigations": Described("gauge", "Pending dead letters, counted to 100000."),
     "tasker_dlq_entries_created_total": Described("counter", "Total number of dead letters."),

@@ -27,7 +27,7 @@ TIMES = (
     "refused_since",
     "at",
 )
-LISTS = ("parents", "failed", "workers", "refused_by", "handlers")
+LISTS = ("parents", "failed", "workers", "refused_by", "handlers", "holders")
 
 
 def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, str]:
@@ -41,6 +41,7 @@ def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, st
         words["parents"] = _count(values["left"], "step")
     if "ahead" in values:
         words["ahead"] = _ahead(values["ahead"])
+        words["before"] = _count(values["ahead"], "step") if values["ahead"] else ""
     for name, noun in (("enqueued", "step"), ("free", "free slot"), ("draining", "worker")):
         if name in values:
             words[name] = _count(values[name], noun) if values[name] else ""

@@ -93,6 +93,15 @@ REASONS: Final[Mapping[str, Reason]] = {
         "the task has a deadline: what is open at {ends_at} fails",
         "nothing changes it; to go on afterwards: tasker task retry {task}{db}",
     ),
+    "limited": Reason(
+        "waits for a permit of the limit {limit}[, key {value}]: {running} of {most} run[, in the tasks {holders}]"
+        "[; {before} before it]",
+        "it starts when one of them ends and its turn comes; limits and who waits: tasker limit list{db}",
+    ),
+    "rated": Reason(
+        "waits for its turn under the limit {limit}[, key {value}]: {rate} attempts per second[; {before} before it]",
+        "it starts when its turn comes; limits and who waits: tasker limit list{db}",
+    ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",
         "to end the pause: {resume}{db}",

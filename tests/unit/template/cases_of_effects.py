@@ -143,6 +143,48 @@ EFFECTS = (
         "an instance for each batch",
         steps(BATCH).replace("dependencies: [work]}", "dependencies: [work], not_before: steps.cut.at}"),
     ),
+    Case("T021", step("concurrency: «{key: input.customer.id}»"), "`limit`", step("concurrency: {limit: 5}")),
+    Case("T024", step("concurrency: {limit: «0»}"), "at least 1", step("concurrency: {limit: 1}")),
+    Case(
+        "T023",
+        step("concurrency: {limit: 1, scope: «global»}"),
+        "namespace",
+        step("concurrency: {limit: 1, scope: namespace}"),
+    ),
+    Case(
+        "T116",
+        step("concurrency: {limit: 1, key: «customer»}"),
+        "input.customer.id",
+        step("concurrency: {limit: 1, key: input.customer}"),
+    ),
+    Case("T116", step("concurrency: {limit: 1, key: «7»}"), "expected a path", step("concurrency: {limit: 1}")),
+    Case(
+        "T116",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, concurrency: {limit: 1, key: «steps.a.at»}}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], concurrency: {limit: 1, key: steps.a.at}}"
+        ),
+    ),
+    Case(
+        "T117",
+        steps(
+            "- {name: a, handler: h, concurrency: {limit: 1, scope: template}}\n"
+            "- {name: b, handler: h, concurrency: {limit: «2», scope: template}}"
+        ),
+        "write 1 here",
+        steps("- {name: a, handler: h, concurrency: {limit: 1}}\n- {name: b, handler: h, concurrency: {limit: 2}}"),
+    ),
+    Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
+    Case("T118", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
+    Case("T118", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),
+    Case(
+        "T116",
+        step("rate_limit: {rate: 1/s, key: «tenant»}"),
+        "input.customer.id",
+        step("rate_limit: {rate: 1/s, key: input.tenant}"),
+    ),
     Case("T027", step("retry: {«attempts»: 3}"), "counts the first run", step("retry: {max_attempts: 3}")),
     Case("T027", changed(step(""), "name: a", "«id»: a"), "write `name`", GOOD),
     Case(

@@ -30,6 +30,7 @@ READERS = {
     "BatchSettings": {"advice"},
     "HandlerRef": {"handler", "definition"},
     "StepBreaker": {"policy"},
+    "StepLimit": set(),
 }
 """What the values of a plan are called where they are read: `cursor.batch_size` is another thing than a plan's."""
 
@@ -67,13 +68,13 @@ def in_sql(name: str) -> bool:
 @cache
 def _storing() -> str:
     functions = SOURCES / "db" / "sql" / "functions"
-    files = (functions / "templates" / "store_template.sql", functions / "schedules" / "declare_schedules.sql")
-    return "".join(file.read_text() for file in files)
+    files = ("templates/store_template", "schedules/declare_schedules", "limits/limit_rule")
+    return "".join((functions / f"{file}.sql").read_text() for file in files)
 
 
 def is_stored(field: str) -> bool:
     """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself, or schedules."""
-    return any(f"{place}'{field}'" in _storing() for place in ("s->>", "s->", "p_plan->"))
+    return any(f"{place}'{field}'" in _storing() for place in ("s->>", "s->", "p_plan->", "l.rule->>", "l.rule->"))
 
 
 def document() -> dict[str, Any]:
@@ -117,7 +118,10 @@ def without(location: Location) -> Any:
     inside: Any = data
     for part in location[:-1]:
         inside = inside[part]
-    del inside[location[-1]]
+    if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate")}:
+        inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
+    else:
+        del inside[location[-1]]
     inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}
     if location[-1] == "mode":
         inside.pop("memory_mb", None)  # which needs it

@@ -110,7 +110,7 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- Conditions beside its parents that a step must meet before it starts, as bits (4: a time). A template and its tasks
+  -- Conditions beside its parents that a step must meet before it starts, as bits (1: limits, 4: a time). A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -264,6 +264,74 @@ create table tasker.timers (
   primary key (subject, kind)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and when the next one is
+
+
+-- ==== Limits ====
+
+-- A limit on what runs at the same time, or on how many attempts begin in a time, by its name: of a step of a template in
+-- all its versions, of a template, of a namespace. Rules are never deleted: a few rows.
+create table tasker.limit_rules (
+  rule_id     int generated always as identity primary key,
+  name        text not null unique,
+  max_running int,                 -- for each value of the key; null: no limit
+  rate        float8,              -- attempts per second for each value of the key; such a rule has no max_running
+  burst       float8,              -- attempts that may begin at once after a pause
+  changed_at  timestamptz not null default tasker.now()
+);
+
+-- The limits of the steps of a compiled template.
+create table tasker.template_limits (
+  template_id int not null,
+  ordinal     int not null,
+  nth         int not null,
+  rule_id     int not null references tasker.limit_rules,
+  key         jsonb,               -- the place of the key's value: {input: [name...]} or {step, path: [name...]}; null: one for all
+  primary key (template_id, ordinal, nth)
+);
+
+-- Steps that wait for a permit: pending, without unmet parents, and neither in the backlog nor with a timer. They are
+-- written and deleted as rows of the backlog are, under the lock of their task. A step waits for one limit at a time.
+create table tasker.limit_waiters (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  rule_id            int not null,
+  value              text not null,
+  rank               float8 not null,  -- as in ready_backlog
+  several            boolean not null  -- it has other limits, too
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- grant_permits: the next of a key; and from one key to the next
+create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
+
+-- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
+-- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim.
+create table tasker.limit_permits (
+  subject    uuid not null,            -- the step
+  rule_id    int not null,
+  value      text not null,
+  granted_at timestamptz not null,
+  primary key (subject, rule_id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- free_permits
+create index limit_permits_of_key on tasker.limit_permits (rule_id, value);
+
+-- The keys of rates whose steps used tokens: the time at which all would be unused again (GCRA). None is as one in the
+-- past. Changed under the lock of the key.
+create table tasker.limit_buckets (
+  rule_id int not null,
+  value   text not null,
+  full_at timestamptz not null,
+  primary key (rule_id, value)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
+-- Keys at which the timekeeper has to look, and when (grant_noted): written by those that may not wait for a key, and
+-- where steps wait for the next token. Mostly empty.
+create table tasker.limit_notes (
+  rule_id int not null,
+  value   text not null,
+  due_at  timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 100);
+create index limit_notes_due on tasker.limit_notes (due_at);   -- grant_noted
+create index limit_notes_of_key on tasker.limit_notes (rule_id, value);   -- note_keys
 
 -- Edges to steps that were created while the task ran. Those between static steps belong to the template; the
 -- view tasker.workflow_step_edges shows both.
@@ -525,6 +593,7 @@ create table tasker.turns (
   kind     text primary key,
   taken_at timestamptz not null,
   position uuid,                            -- the last row of the slice before; null: begin
+  after    text[],                          -- the same for limits: rule and value of the last key
   holder   uuid                             -- the timekeeper (kind `timers`): the process that watches the timers for all
 ) with (fillfactor = 50);
 
@@ -838,7 +907,8 @@ create type tasker.judged_change as (
 -- The whole of a write; a flag is true if it applies to one of the changes.
 create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
-  waits boolean, runs boolean, unheld boolean, dequeued boolean
+  waits boolean, runs boolean, unheld boolean, dequeued boolean,
+  limited boolean                            -- a task among them has steps with limits
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (
@@ -854,5 +924,6 @@ create type tasker.placed_step as (
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
   held_rank int, paused boolean,
-  begins_at timestamptz   -- with place `hold`: it waits for this time, not for room
+  begins_at timestamptz,  -- with place `hold`: it waits for this time, not for room
+  limited boolean         -- with place `hold`: it waits for a permit, not for room
 );

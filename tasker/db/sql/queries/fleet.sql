@@ -22,6 +22,12 @@ select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' w
   extract(epoch from tasker.now() - min(m.due_at))::float8
 from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind in ('r', 'b', 's') order by x.due_at limit 1000) m group by m.kind
 union all
+select 'tasker_limit_waiting', 'limit', r.name, (select count(*) from (select from tasker.limit_waiters w where w.rule_id = r.rule_id limit 100000) w)
+from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
+union all
+select 'tasker_limit_permits', 'limit', r.name, (select count(*) from (select from tasker.limit_permits p where p.rule_id = r.rule_id limit 100000) p)
+from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
+union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
 union all
 select 'tasker_queue_age_seconds', 'namespace', ns.name, extract(epoch from tasker.now() - min(s.updated_at))::float8

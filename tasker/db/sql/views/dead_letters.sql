@@ -4,7 +4,7 @@
 -- operator action that restarted it, and, unless its template limits the age, from the last time that one of its steps
 -- waited for (a retry, a delay, a snooze). A task with a deadline of its own is never too old for the fleet's limit.
 -- Excuses do not apply to a limit set by the template. To the fleet's limits these apply: a step that runs within its
--- time limit on a live worker, a parked result, and steps in the queue for workers that are alive. A pause stops every
+-- time limit on a live worker, a parked result, and steps in the queue, or waiting for a permit, for workers that are alive. A pause stops every
 -- clock. Steps are read only of tasks near a limit.
 create or replace view tasker.v_task_state_analysis as
 select a.*,
@@ -45,7 +45,8 @@ from (
       bool_or(s.state = 'in_progress' and s.deadline_at >= tasker.now() and exists (select from tasker.workers w
         where w.worker_uuid = s.worker_uuid and w.lease_until > tasker.now())) as runs_in_time,
       bool_or(tasker.step_is_parked(s.state)) as parked,
-      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null) as queued, bool_or(b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) as paused
+      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null or exists (select from tasker.limit_waiters w
+        where w.workflow_step_uuid = s.workflow_step_uuid)) as queued, bool_or(b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) as paused
     from tasker.workflow_steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
     where (tasker.now() - t.updated_at >= 0.8 * l.threshold_minutes * interval '1 minute'
         or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')

@@ -337,6 +337,32 @@ def test_a_scheduled_task_says_when_it_begins_and_how_to_drop_it(told: Told) -> 
     assert told.sentence(task, "s0") == "was to begin at 12:10:00 and is not enqueued yet"
 
 
+def test_a_step_that_waits_for_a_permit_says_of_which_limit_and_who_has_it(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    rule = {"name": "step shop/order/charge", "key": {"input": ["customer"]}, "max_running": 1}
+    plan = told.lab.plan(Spec("charge", limits=(rule,)), name="limited")
+    first, second, third = told.lab.submit(plan, *({"context": {"customer": "acme"}} for _ in range(3)))
+    told.lab.one.call("due", told.lab.one.args())
+
+    has_it = next(task for task in (first, second, third) if told.lab.states(task)["charge"] == "enqueued")
+    sentences = {told.sentence(task, "charge") for task in {first, second, third} - {has_it}}
+    common = f"waits for a permit of the limit step shop/order/charge, key acme: 1 of 1 run, in the tasks {has_it}"
+    assert sentences == {common, f"{common}; 1 step before it"}
+
+
+def test_a_step_that_waits_for_a_token_says_of_which_rate(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    rule = {"name": "rate step shop/order/charge", "key": {"input": ["shop"]}, "rate": 0.5, "burst": 1}
+    plan = told.lab.plan(Spec("charge", limits=(rule,)), name="rated")
+    tasks = told.lab.submit(plan, *({"context": {"shop": "acme"}} for _ in range(2)))
+    told.lab.one.call("due", told.lab.one.args())
+
+    (waits,) = (task for task in tasks if told.lab.states(task)["charge"] == "pending")
+    assert told.sentence(waits, "charge") == (
+        "waits for its turn under the limit rate step shop/order/charge, key acme: 0.5 attempts per second"
+    )
+
+
 def test_a_delayed_step_says_until_when_even_in_a_pause(told: Told) -> None:
     at_work(told.lab.one, "w1")
     task, claims = told.lab.running(told.lab.plan(Spec("a"), Spec("b", depends_on=("a",), delay=600), name="delayed"))

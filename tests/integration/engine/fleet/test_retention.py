@@ -32,6 +32,7 @@ SHARED = {
     "templates",
     "template_steps",
     "template_edges",
+    *("template_limits", "limit_rules", "limit_notes", "limit_buckets"),
     *("enqueue_counters", "dlq_counters"),
     "staleness_settings",
     "repairs",
@@ -188,6 +189,8 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
         step,
         task,
     )
+    lab.one.execute("insert into tasker.limit_waiters values (%s, %s, 1, 'x', 1, false)", step, task)
+    lab.one.execute("insert into tasker.limit_permits values (%s, 1, 'x', now())", step)
     lab.one.execute(
         "insert into tasker.pauses (namespace_id, task_uuid, actor, reason, paused_at) values (1, %s, 'a', '', now())",
         task,

@@ -90,6 +90,9 @@ begin
     select c.workflow_step_uuid, tasker.placed_path(tasker.path_code('enqueued'), 'claim'),
       c.sort_key, c.attempts, c.claim_token, v_worker, v_now
     from claimed c
+  ), begun as (   -- permits of rates
+    delete from tasker.limit_permits p using claimed c, tasker.limit_rules r
+    where p.subject = c.workflow_step_uuid and r.rule_id = p.rule_id and r.rate is not null
   ), counted as (
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
   )

@@ -22,7 +22,7 @@ language sql stable as $$
 $$;
 
 -- The time at which a step begins; -infinity if that is not before the deadline of its task: then it never runs, and the
--- timekeeper fails it at once (tasker.fail_timeless_steps).
+-- timekeeper fails it at once (tasker.fail_unstartable_steps).
 create or replace function tasker.begins_in_time(p_begins_at timestamptz, p_deadline timestamptz) returns timestamptz
 language sql immutable parallel safe as $$
   select case when p_begins_at >= p_deadline then '-infinity' else p_begins_at end

@@ -4,8 +4,8 @@
 -- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
 -- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
 -- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
--- Schedules that are due are only named: a process computes what follows (tasker.fire_schedule_v1).
--- Locks: tasks (skips), then as advance_v1.
+-- Grants permits of noted keys (tasker.grant_noted). Schedules that are due are only named: a process computes what follows (tasker.fire_schedule_v1).
+-- Locks: tasks (skips), then as advance_v1, then as grant_noted.
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
 -- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null: nothing
 --   waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of tasks locked by
@@ -34,6 +34,7 @@ declare
   v_next timestamptz;
   v_passed_over boolean;
   v_schedules jsonb;
+  v_granted jsonb;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
     'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
@@ -47,10 +48,10 @@ begin
   if v_overdue is not null then   -- first: no step of these is to begin
     v_answer := tasker.fail_overdue_tasks(v_overdue, p_args, v_answer);
   end if;
-  v_items := tasker.fail_timeless_steps(v_items);
+  v_items := tasker.fail_unstartable_steps(v_items);
   if v_items is not null then
     v_failed := v_answer;
-    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
+    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false, 'grants', false));
     v_answer := v_answer || jsonb_build_object('promoted', coalesce((v_failed->>'promoted')::int, 0) + jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
     if v_overdue is not null then
@@ -67,13 +68,22 @@ begin
   from (select m.kind, m.subject, m.due_at from tasker.timers m where m.due_at <= v_until and (m.kind = 's'
       or exists (select from tasker.tasks t where t.task_uuid = m.task_uuid))
     order by m.due_at limit v_limit) q;
+  v_granted := tasker.grant_noted(p_args || jsonb_build_object('slots',   -- also for the steps above
+    greatest(0, coalesce((p_args->>'slots')::int, 0) - coalesce(jsonb_array_length(nullif(v_answer->'claims', 'null')), 0))), v_until);
+  if v_granted <> '{}' then
+    v_answer := v_answer || jsonb_build_object(
+      'claims', nullif(coalesce(nullif(v_answer->'claims', 'null'), '[]') || coalesce(v_granted->'claims', '[]'), '[]'),
+      'send', nullif(coalesce(nullif(v_answer->'send', 'null'), '[]') || coalesce(v_granted->'send', '[]'), '[]'),
+      'promoted', coalesce((v_answer->>'promoted')::int, 0) + coalesce((v_granted->>'granted')::int, 0));
+  end if;
   if v_found = v_limit then
     v_next := v_now;
   else
     if v_keeper then
-      select m.due_at into v_next from tasker.timers m where m.due_at > v_now order by m.due_at limit 1;
+      v_next := least((select m.due_at from tasker.timers m where m.due_at > v_now order by m.due_at limit 1),
+        (select n.due_at from tasker.limit_notes n where n.due_at > v_now order by n.due_at limit 1));
     end if;
-    if v_passed_over then
+    if v_passed_over or exists (select from tasker.limit_notes n where n.due_at <= v_until) then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
   end if;

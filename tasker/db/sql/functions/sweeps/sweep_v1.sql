@@ -75,6 +75,7 @@ as $$
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
       and i.idle > (select g.idle from grace g)
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)
+      and not exists (select from tasker.limit_waiters w where w.workflow_step_uuid = i.workflow_step_uuid)
       and not exists (select from tasker.timers m where m.subject = i.workflow_step_uuid and m.kind = 'b')),
     'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
       join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token

@@ -48,6 +48,7 @@ begin
   if v_named_task.template_id is distinct from v_template then
     perform tasker.declare_schedules(v_plan, v_namespace);
   end if;
+  perform tasker.set_limits(v_plan);
   return jsonb_build_object('template', v_template, 'namespace', v_namespace,
     'hash', (select t.hash from tasker.templates t where t.template_id = v_template),
     'changed', v_named_task.template_id is distinct from v_template);

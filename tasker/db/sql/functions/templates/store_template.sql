@@ -39,6 +39,11 @@ begin
       where v_ordinals ? d.name order by 1)
   from jsonb_array_elements(p_plan->'steps') s;
 
+  insert into tasker.template_limits (template_id, ordinal, nth, rule_id, key)
+  select v_template, (s->>'ordinal')::int, l.nth, tasker.limit_rule(l.rule->>'name'), nullif(l.rule->'key', 'null')
+  from jsonb_array_elements(p_plan->'steps') s,
+    jsonb_array_elements(nullif(s->'limits', 'null')) with ordinality l (rule, nth);
+
   insert into tasker.template_events (template_id, ordinal, number, name, condition, delivery_mode, checked)
   select v_template, (s->>'ordinal')::int, e.number - 1, e.event->>'name', e.event->>'condition', e.event->>'delivery_mode',
     coalesce(jsonb_typeof(e.event->'schema') = 'object', false)
