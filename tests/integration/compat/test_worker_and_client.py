@@ -301,6 +301,14 @@ def test_a_client_works_without_a_worker_and_for_templates_that_others_run(folde
     assert (client.health_check().healthy, client.health_check().status) == (True, "healthy")
 
 
+def test_a_client_beside_a_worker_uses_its_database_whatever_server_is_named(
+    client: TaskerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASKER_URL", "http://127.0.0.1:9")
+
+    assert finished(client, context={"amount": 1}).status == "complete"
+
+
 # --- observability ------------------------------------------------------------------------------------------------
 
 

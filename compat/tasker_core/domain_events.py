@@ -1,17 +1,115 @@
-"""Registries of the publishers and subscribers in this process."""
+"""Events of the application, published by handlers and handled in the same process."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from tasker.handlers.events.poller import InProcessDomainEventPoller as EnginePoller
+from tasker.handlers.events.poller import Wants
+from tasker.handlers.events.publisher import BasePublisher as EnginePublisher
+from tasker.handlers.events.publisher import DefaultPublisher as EngineDefault
+from tasker.handlers.events.publisher import EventDeclaration, InProcessDomainEvent, PublishContext, StepResult
+from tasker.handlers.events.publisher import StepEventContext as EngineContext
 from tasker.handlers.events.registries import PublisherRegistry as EnginePublishers
 from tasker.handlers.events.registries import SubscriberRegistry as EngineSubscribers
-from tasker_core.domain_events.publisher import BasePublisher, DefaultPublisher
-from tasker_core.domain_events.subscriber import BaseSubscriber
+from tasker.handlers.events.subscriber import BaseSubscriber as EngineSubscriber
+
+__all__ = [
+    "BasePublisher",
+    "BaseSubscriber",
+    "DefaultPublisher",
+    "DomainEventCallback",
+    "ErrorCallback",
+    "EventDeclaration",
+    "InProcessDomainEventPoller",
+    "PublishContext",
+    "PublisherRegistry",
+    "StepEventContext",
+    "StepResult",
+    "SubscriberRegistry",
+]
 
 log = logging.getLogger("tasker.domain_events")
+
+DomainEventCallback: TypeAlias = Callable[[InProcessDomainEvent], None]
+ErrorCallback: TypeAlias = Callable[[Exception], None]
+
+
+class StepEventContext(EngineContext):
+    """Step of an event; `step_name` is the name of its handler."""
+
+    @classmethod
+    def from_step_context(
+        cls, step_context: Any, result: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
+    ) -> StepEventContext:
+        """Create the context of an event about the step that a handler ran."""
+        known = EngineContext.from_step_context(step_context, result, metadata)
+        return cls(**{**dict(known), "step_name": step_context.handler_name})
+
+
+class InProcessDomainEventPoller(EnginePoller):
+    """Poller that delivers events of the process's channel to all callbacks. An error in one does not affect others."""
+
+    def on_event(self, callback: Any, *, wants: Wants = lambda name: True) -> None:
+        """Call `callback` with every event whose name it `wants`, an `InProcessDomainEvent`."""
+        super().on_event(callback, wants=wants)
+
+    def start(self) -> None:
+        """Start the daemon thread. Raises `RuntimeError` if it is running already."""
+        if self.is_running:
+            raise RuntimeError("this poller runs already")
+        super().start()
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Number of polls, of events delivered, and of events dropped because too many waited."""
+        counts = super().stats
+        return {
+            "poll_count": counts["poll_count"],
+            "events_processed": counts["events_processed"],
+            "events_lagged": counts["events_dropped"],
+        }
+
+    def _shown(self, event: dict[str, Any]) -> InProcessDomainEvent:
+        return InProcessDomainEvent.model_validate(event)
+
+
+class BasePublisher(EnginePublisher):
+    """Publisher of an event for a finished step, to the subscribers in this process. Override the hooks."""
+
+    def publish(self, ctx: EngineContext, event_name: str | None = None) -> bool:
+        """Publish one event, by default named as the step; return True if it was delivered. Never raises an error."""
+        return super().publish(ctx, event_name or ctx.step_name)
+
+    def _metadata(self, ctx: EngineContext) -> dict[str, Any]:
+        """Return publisher and time, under both names; metadata of the step and the publisher take precedence."""
+        origin = self._origin(ctx)
+        both = {"publisher": origin["fired_by"], "published_at": origin["fired_at"]}
+        return {**both, **origin, **ctx.metadata, **self.additional_metadata(ctx)}
+
+
+class DefaultPublisher(EngineDefault, BasePublisher):
+    """Publisher of events that name none."""
+
+
+class BaseSubscriber(EngineSubscriber):
+    """Subscriber to the events whose name matches one of its patterns (`payment.*`, `order.completed`)."""
+
+    @property
+    def subscriptions(self) -> list[str]:
+        """The patterns; none before `start`."""
+        return super().subscriptions if self.active else []
+
+    def handle_event_safely(self, event: dict[str, Any]) -> None:
+        """Handle one event with its hooks; ignored before `start`. Never raises an error."""
+        if self.active:
+            super().handle_event_safely(event)
+
+    def _receive(self, event: Any) -> None:
+        """Convert the poller's model to plain data for the subscriber."""
+        super()._receive(event if isinstance(event, dict) else event.model_dump())
 
 
 class PublisherRegistry(EnginePublishers):
