@@ -1,11 +1,13 @@
--- The invariants of the engine as a query: every row is a violation, an empty answer means that the engine is healthy.
--- Run by the tests after every step, and by operators who check a database. Each row of the history is read once; of
--- the paths, few of which differ, each is judged once; and the newest rows of the history come from one sorted pass (a
--- `limit 1` for each subject tempts the planner to walk the primary key backwards each time). The tasks are a variable
--- and the plan is made for each call, so the planner knows their number.
+-- The invariants of the engine as a query: every row is a violation, an empty answer means that the engine is
+-- healthy. Run by the tests after every step, and by operators who check a database. Each row of the history
+-- is read once; of the paths, few of which differ, each is judged once; and the newest rows of the history
+-- come from one sorted pass (a `limit 1` for each subject tempts the planner to walk the primary key
+-- backwards each time). The tasks are a variable and the plan is made for each call, so the planner knows
+-- their number.
 -- p_args: {tasks: [uuid...]}, some hundreds at a time, or {} for all tasks and the invariants of no task
 --   (fleet_violations).
-create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
+create or replace function tasker.violations_v1(p_args jsonb)
+returns table (rule text, subject uuid, detail text)
 language plpgsql stable
 set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_custom_plan
@@ -24,14 +26,16 @@ begin
     from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   ), counted as (
     select s.task_uuid, count(*) as total, count(*) filter (where tasker.step_is_done(s.state)) as done,
-      count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
+      count(*) filter (where s.state = 'error') as failed,
+      count(*) filter (where s.state = 'cancelled') as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
       count(b.workflow_step_uuid) + count(m.subject) as held
     from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
     left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b' group by s.task_uuid
   ), step_log as materialized (
-    select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key, l.metadata, l.created_at
+    select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key,
+      l.metadata, l.created_at
     from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
   ), task_log as materialized (
     select l.task_uuid, tasker.path_text(l.path) as path, l.sort_key
@@ -41,7 +45,8 @@ begin
     union all
     select 'task', l.task_uuid, l.path from task_log l
   ), edges as (   -- separate: the view of both would read the edges of every task
-    select d.from_step_uuid, d.to_step_uuid from tasks t join tasker.dynamic_edges d on d.task_uuid = t.task_uuid
+    select d.from_step_uuid, d.to_step_uuid from tasks t
+    join tasker.dynamic_edges d on d.task_uuid = t.task_uuid
     union all
     select f.workflow_step_uuid, tasker.step_uuid(f.task_uuid, e.to_ordinal + 1)
     from steps f join tasker.template_edges e on e.template_id = f.template_id and e.from_ordinal = f.ordinal
@@ -54,7 +59,8 @@ begin
   where (t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held)
     is distinct from (c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held)
   union all
-  select 'unmet differs from the parents', u.step, format('%s: row %s, counted %s', max(u.name), sum(u.unmet), sum(u.counted))
+  select 'unmet differs from the parents', u.step,
+    format('%s: row %s, counted %s', max(u.name), sum(u.unmet), sum(u.counted))
   from (
     select s.workflow_step_uuid as step, s.name, s.unmet, 0 as counted from steps s
     union all   -- not a join with the steps, which the planner without statistics might do row by row
@@ -84,15 +90,19 @@ begin
     and not exists (select from tasker.timers m where m.subject = s.workflow_step_uuid and m.kind = 'r'
       and m.token = s.claim_token and m.due_at = s.due_at)
   union all
-  select 'timer of a step that waits for no time', s.workflow_step_uuid, format('%s %s, timer %s', s.name, s.state, m.kind)
+  select 'timer of a step that waits for no time', s.workflow_step_uuid,
+    format('%s %s, timer %s', s.name, s.state, m.kind)
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
-  where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0 or s.of_complete
-    or m.due_at <> s.due_at or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
+  where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0
+    or s.of_complete
+    or m.due_at <> s.due_at
+    or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
   union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
-    and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id and n.marks_after is not null)
+    and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id
+      and n.marks_after is not null)
   union all
   select 'in the backlog, but not ready', s.workflow_step_uuid, s.name || ' ' || s.state
   from steps s join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
@@ -107,21 +117,24 @@ begin
     on l.workflow_step_uuid = s.workflow_step_uuid
   where split_part(l.path, '>', -1) <> s.state or l.sort_key <> s.sort_key
   union all
-  select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
+  select 'history of the task does not end in its state', t.task_uuid,
+    format('%s, history %s', t.state, l.path)
   from tasks t join (select distinct on (l.task_uuid) l.task_uuid, l.path, l.sort_key
     from task_log l order by l.task_uuid, l.sort_key desc) l
     on l.task_uuid = t.task_uuid
   where split_part(l.path, '>', -1) <> t.state or l.sort_key <> t.sort_key
   union all
   select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
-    select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before, lag(l.sort_key) over w as key_before
+    select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before,
+      lag(l.sort_key) over w as key_before
     from step_log l
     window w as (partition by l.workflow_step_uuid order by l.sort_key)) l
   where split_part(coalesce(l.before, 'pending'), '>', -1) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + cardinality(string_to_array(l.path, '>')) - 1
   union all
   select 'illegal transition of the ' || h.kind, h.subject, h.path
-  from (select p.kind, p.path from (select distinct h.kind, h.path from history h offset 0) p   -- offset: judge each path once
+  -- offset: judge each path once
+  from (select p.kind, p.path from (select distinct h.kind, h.path from history h offset 0) p
     where not tasker.path_is_legal(p.kind, p.path)) p
   join history h using (kind, path)
   union all
@@ -137,14 +150,16 @@ begin
       tasker.outcome_of_path(l.code) as outcome
     from steps s join step_log l on l.workflow_step_uuid = s.workflow_step_uuid
     where l.metadata->'reused_from' is null   -- a rerun: the task that it reuses published the event
-      and exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
+      and exists (select from tasker.template_events e where e.template_id = s.template_id
+        and e.ordinal = s.ordinal)) m
   join tasker.template_events e on e.template_id = m.template_id and e.ordinal = m.ordinal
     and tasker.event_fires(e.condition, m.outcome)
   where m.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
     and not exists (select from tasker.domain_events d
       where d.workflow_step_uuid = m.step and d.sort_key = m.sort_key and d.number = e.number)
   union all
-  select 'events that a handler published are missing', d.workflow_step_uuid, format('%s of %s', count(*), max(d.published_with))
+  select 'events that a handler published are missing', d.workflow_step_uuid,
+    format('%s of %s', count(*), max(d.published_with))
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   where d.published_with is not null
     and d.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
@@ -153,7 +168,8 @@ begin
   select 'event that nobody published', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   join steps s on s.workflow_step_uuid = d.workflow_step_uuid
-  where d.published_with is null and not exists (select from tasker.template_events e where e.template_id = s.template_id
+  where d.published_with is null
+    and not exists (select from tasker.template_events e where e.template_id = s.template_id
     and e.ordinal = s.ordinal and e.number = d.number and e.name = d.name)
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
@@ -174,7 +190,8 @@ as $$
   where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = b.workflow_step_uuid)
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
-  from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
+  from tasker.timers m
+  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
     and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
@@ -184,7 +201,8 @@ as $$
     group by k.namespace_id) c on c.namespace_id = ns.namespace_id
   left join (select w.namespace_id, count(*) as enqueued
     from tasker.tasks t join tasker.workflow_steps w on w.task_uuid = t.task_uuid
-    where not t.complete and w.state = 'enqueued' group by w.namespace_id) s on s.namespace_id = ns.namespace_id
+    where not t.complete and w.state = 'enqueued' group by w.namespace_id) s
+    on s.namespace_id = ns.namespace_id
   where coalesce(c.enqueued, 0) <> coalesce(s.enqueued, 0)
 $$;
 
@@ -193,7 +211,8 @@ create or replace function tasker.path_is_legal(p_subject text, p_path text) ret
 language sql immutable parallel safe
 as $$
   select not exists (
-    select from string_to_array(p_path, '>') as p (states) cross join lateral generate_series(2, cardinality(p.states)) as g (n)
+    select from string_to_array(p_path, '>') as p (states)
+    cross join lateral generate_series(2, cardinality(p.states)) as g (n)
     where not exists (select from tasker.legal_transitions() l
       where l.subject = p_subject and l.state = p.states[g.n - 1] and p.states[g.n] = any (l.followers)))
 $$;
