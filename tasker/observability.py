@@ -121,22 +121,22 @@ def get_worker_config() -> WorkerConfig:
 
 def health_basic() -> Mapping[str, Any]:
     """Return the worst status of all parts: `status` (`healthy`, `degraded`, `unhealthy`), `worker_id`, `timestamp`."""
-    return _told(lambda process: process.basic())
+    return _in_event_loop(lambda process: process.basic())
 
 
 def health_live() -> Mapping[str, Any]:
     """Return the liveness answer: as `health_basic`, with the status `alive`."""
-    return _told(lambda process: process.basic("alive"))
+    return _in_event_loop(lambda process: process.basic("alive"))
 
 
 def health_ready() -> Mapping[str, Any]:
     """Return `ready` or `not_ready`, with the checks behind it."""
-    return _told(lambda process: process.ready()[0])
+    return _in_event_loop(lambda process: process.ready()[0])
 
 
 def health_detailed() -> Mapping[str, Any]:
     """Return the state of every part: `checks`, each with `status` and `message`, and `system_info`."""
-    return _told(lambda process: process.detailed())
+    return _in_event_loop(lambda process: process.detailed())
 
 
 def ready() -> bool:
@@ -163,7 +163,7 @@ def event_stats() -> Mapping[str, Any]:
 
     The keys are `router`, `in_process_bus`, `captured_at` and `worker_id`.
     """
-    return _told(lambda process: process.events())
+    return _in_event_loop(lambda process: process.events())
 
 
 def listening_stats() -> Mapping[str, Any]:
@@ -176,12 +176,12 @@ def listening_stats() -> Mapping[str, Any]:
 
 def prometheus_metrics() -> str:
     """Return the metrics in the format of `/metrics`, for a push gateway."""
-    return _told(lambda process: process.numbers())
+    return _in_event_loop(lambda process: process.numbers())
 
 
 def templates_list(include_cache_stats: bool = False, namespace: str | None = None) -> Mapping[str, Any]:
     """Return the namespaces the worker serves, the templates it found at its start, and its handlers."""
-    return _told(lambda process: process.templates(namespace, include_cache_stats=include_cache_stats))
+    return _in_event_loop(lambda process: process.templates(namespace, include_cache_stats=include_cache_stats))
 
 
 def cache_stats() -> Mapping[str, Any]:
@@ -213,12 +213,12 @@ def template_refresh(namespace: str, name: str, version: str) -> Mapping[str, An
 
 def template_get(namespace: str, name: str, version: str) -> Mapping[str, Any]:
     """Return a template in its compiled form. Raises `TemplateNotFound`."""
-    return _told(lambda process: process.template(namespace, name, version))
+    return _in_event_loop(lambda process: process.template(namespace, name, version))
 
 
 def template_validate(namespace: str, name: str, version: str) -> Mapping[str, Any]:
     """Return whether each step of a template has a handler here. Raises `TemplateNotFound`."""
-    validation = _told(lambda process: process.validation(namespace, name, version))
+    validation = _in_event_loop(lambda process: process.validation(namespace, name, version))
     named = {"namespace": namespace, "name": name, "version": version}
     return {**validation, **named, "handler_count": len(validation["step_handlers"]), "issues": validation["errors"]}
 
@@ -240,7 +240,7 @@ def environment() -> str:
     return running_system().environment
 
 
-def _told(ask: Callable[[ProcessStatus], T]) -> T:
+def _in_event_loop(ask: Callable[[ProcessStatus], T]) -> T:
     """Evaluate `ask` in the event loop of the process."""
     system = running_system()
 

@@ -100,7 +100,7 @@ class NatsBackend:
         if ids is None:
             raise _missing(queue)
         with suppress(MessagingError):  # the message is stored, and found without an announcement
-            await self._link.tell(self._streams.subject(queue, "ready"))
+            await self._link.publish_nowait(self._streams.subject(queue, "ready"))
         return ids
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
@@ -212,7 +212,7 @@ class NatsBackend:
         unsettled = self._unsettled.receipts.values()
         due = [one for one in unsettled if one.confirmed + third < now and not self._taken_back(one)]
         for receipt in due:
-            await self._link.tell(receipt.reply, b"+WPI")
+            await self._link.publish_nowait(receipt.reply, b"+WPI")
         if due and await self._link.api("INFO"):
             for receipt in due:
                 receipt.confirmed = now

@@ -105,7 +105,7 @@ class Link:
             raise self._unavailable("reaches no JetStream; start nats-server with -js")
         return _checked(json.loads(reply))
 
-    async def tell(self, subject: str, payload: bytes = b"") -> None:
+    async def publish_nowait(self, subject: str, payload: bytes = b"") -> None:
         """Publish without waiting; the server reads it before any later call."""
         with self._errors():
             await self._up().publish(subject, payload)

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Interval of the check whether the file was moved away."""
 MOST_BYTES = 64_000
 """Maximum size of the buffer. Lines are written together, because a system call for each costs more than the line."""
@@ -48,7 +48,7 @@ class Journal:
             write_all(self._file, b"".join(lines))
 
     def _look(self) -> None:
-        if self._clock() - self._looked_at >= LOOK_SECONDS:
+        if self._clock() - self._looked_at >= CHECK_SECONDS:
             self._looked_at = self._clock()
             if not self._is_there():
                 self._closing()

@@ -61,7 +61,7 @@ class OtelTable(Table):
     service_name: str = text("tasker", "The service that spans and log lines are of.", variable="OTEL_SERVICE_NAME")
     resource_attributes: Annotated[str, AfterValidator(_pairs)] = text(
         "",
-        "What else is told of the service, as key=value,key=value, such as deployment.environment.name=staging.",
+        "Further attributes of the service as key=value,key=value, such as deployment.environment.name=staging.",
         shortest=0,
         variable="OTEL_RESOURCE_ATTRIBUTES",
     )

@@ -17,7 +17,7 @@ from tasker_webhooks.table import WebhooksTable, host_problem
 REDIRECTIONS = 3
 KEPT_METHOD = (307, 308)
 GONE = 410
-NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+UNTRUSTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Context without trusted certificates, for unencrypted connections."""
 
 
@@ -72,7 +72,7 @@ class Poster:
         address = await resolved(url.host, port, self._settings.private_networks)
         there = url.copy_with(host=address)
         sent = {**headers, "host": url.netloc.decode("ascii")}
-        trusted = self._trusted if url.scheme == "https" else NOBODY
+        trusted = self._trusted if url.scheme == "https" else UNTRUSTED
         request = httpx.Request("POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host})
         async with httpx.AsyncHTTPTransport(verify=trusted, trust_env=False) as transport:
             answer = await transport.handle_async_request(request)

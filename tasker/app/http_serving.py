@@ -108,9 +108,9 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         if soon:
             await server.start()
 
-        def change(found: Configured) -> None:
-            change_access(gate, server, found.http.auth)
-            app.breakers.change(found.breakers)
+        def change(configured: Configured) -> None:
+            change_access(gate, server, configured.http.auth)
+            app.breakers.change(configured.breakers)
 
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
         service.status.answer_with(lambda: _status(server, app))

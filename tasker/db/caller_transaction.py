@@ -86,7 +86,7 @@ class DriverTransaction:
     def after_commit(self, then: Then) -> None:
         """Raise `UsageError`: a psycopg connection has no hook for its commit."""
         raise UsageError(
-            "this messaging backend sends after the commit, and a psycopg connection does not tell when it commits",
+            "this messaging backend sends after the commit, and a psycopg connection does not report its commits",
             hint="give a SQLAlchemy connection or session, or use a backend that sends in the transaction, such as "
             f"{DEFAULT_BACKEND}",
         )

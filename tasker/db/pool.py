@@ -41,9 +41,9 @@ class SlowWaits:
         """Record a wait of `seconds`; `sizes` returns the sizes of the pool."""
         self._longest = max(self._longest, seconds)
         if self._seldom.hit():
-            self.tell(sizes)
+            self.log_waits(sizes)
 
-    def tell(self, sizes: Callable[[], dict[str, int]]) -> None:
+    def log_waits(self, sizes: Callable[[], dict[str, int]]) -> None:
         """Log one line for the waits not logged yet."""
         if count := self._seldom.flush():
             _log.warning("pool_slow_acquire count=%d longest_ms=%.0f %s", count, self._longest * 1000, sizes())
@@ -183,7 +183,7 @@ class Pool(Statements, Generic[C]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._slow.tell(self.sizes)
+        self._slow.log_waits(self.sizes)
         idle, self._idle = self._idle, []
         self._all.clear()
         await asyncio.gather(*(connection.close() for _, connection in idle), *self._closing)

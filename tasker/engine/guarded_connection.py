@@ -49,7 +49,7 @@ class GuardedConnection(SharedTransactions):
             return transaction, await transaction.around(use)
 
         transaction, answer = await self.pool.lend(lambda connection: connection.hold(committed))
-        await transaction.told()
+        await transaction.run_callbacks()
         return answer
 
     def _guarded(self, execute: Execute) -> Execute:

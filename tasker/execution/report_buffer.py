@@ -160,11 +160,14 @@ class ReportBuffer:
                 self._filled.clear()
         return HandlerOutput(lines, progress)
 
-    def give_back(self, said: HandlerOutput) -> None:
+    def give_back(self, output: HandlerOutput) -> None:
         """Put output back that could not be stored; progress that is outdated is dropped."""
         with self._lock:
-            self._lines[:0] = said.lines
-            self._progress = {**{claim.step_uuid: (claim, report) for claim, report in said.progress}, **self._progress}
+            self._lines[:0] = output.lines
+            self._progress = {
+                **{claim.step_uuid: (claim, report) for claim, report in output.progress},
+                **self._progress,
+            }
             self._filled.set()
 
     def drop(self, lines: int) -> None:

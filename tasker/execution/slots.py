@@ -83,7 +83,7 @@ class Slots:
         if level >= logging.INFO:
             self._told.add(reason)
         _log.log(level, "claims_throttled reason=%s at_most=%s", reason, at_most)
-        self._tell(reason, at_most)
+        self._notify_throttled(reason, at_most)
         self._freed.set()
 
     def is_throttled(self, reason: str) -> bool:
@@ -95,10 +95,10 @@ class Slots:
         if self._held.pop(reason, None) is not None:
             _log.log(logging.INFO if reason in self._told else logging.DEBUG, "claims_resumed reason=%s", reason)
             self._told.discard(reason)
-            self._tell(reason, None)
+            self._notify_throttled(reason, None)
             self._freed.set()
 
-    def _tell(self, reason: str, at_most: int | None) -> None:
+    def _notify_throttled(self, reason: str, at_most: int | None) -> None:
         if self._on_held is not None:
             self._on_held(ClaimsThrottled(reason, at_most))
 

@@ -24,7 +24,7 @@ from tasker.execution.event_bus import AcceptedEventBus
 from tasker.execution.report_writer import ReportWriter
 from tasker.execution.worker import Worker
 
-LOOKS = 4
+CHECKS_PER_LIMIT = 4
 """Number of checks, and of turns of the loop, within the time limit."""
 
 _worker_log = logging.getLogger("tasker.worker")
@@ -53,13 +53,13 @@ class LoopWatchdog:
         try:
             while True:
                 self._turned = self._clock.monotonic()
-                await asyncio.sleep(self._limit / LOOKS)
+                await asyncio.sleep(self._limit / CHECKS_PER_LIMIT)
         finally:
             stop.set()
             thread.join(timeout=1.0)
 
     def _watch(self, stop: threading.Event) -> None:
-        while not stop.wait(self._limit / LOOKS):
+        while not stop.wait(self._limit / CHECKS_PER_LIMIT):
             self.look()
 
     def look(self) -> None:

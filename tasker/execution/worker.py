@@ -234,9 +234,9 @@ class Worker:
                 self._fail_unread(row, plans[row.template], too_large[row.step])
         return [row for row in rows if row.step not in too_large] if too_large else rows
 
-    def _fail_unread(self, row: ClaimRow, plan: Plan, found: TooLarge) -> None:
-        step, failure = plan.steps[row.ordinal], failed_of(found)
-        claim = self._claim(row, plan, step, TaskInputs({}, found.correlation_id, found.trace))
+    def _fail_unread(self, row: ClaimRow, plan: Plan, oversized: TooLarge) -> None:
+        step, failure = plan.steps[row.ordinal], failed_of(oversized)
+        claim = self._claim(row, plan, step, TaskInputs({}, oversized.correlation_id, oversized.trace))
         self.claims.take(InFlightClaim(claim, step.handler.callable, ended=True))
         log_failure(claim, step, failure)
         self._completed.add(Result(claim, plan, 0, failure))

@@ -66,7 +66,7 @@ class LostWorkerLog:
     def __init__(self) -> None:
         self._told: set[str | None] = set()
 
-    def tell(self, silent: Sequence[SilentWorker]) -> None:
+    def log_silent(self, silent: Sequence[SilentWorker]) -> None:
         """Log the silent workers. A worker that renewed its lease since may be logged again."""
         for worker in silent:
             if worker.label.worker not in self._told:
@@ -74,7 +74,7 @@ class LostWorkerLog:
                     "worker_silent %s since=%s lease_left=%.1f s",
                     *(_who(worker.label), worker.since, worker.lease_left_ms / 1000),
                 )
-        self._told = {each.label.worker for each in silent}
+        self._told = {lost.label.worker for lost in silent}
 
 
 def log_lost_workers(taken: Sequence[Orphan]) -> None:

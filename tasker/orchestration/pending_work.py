@@ -124,7 +124,7 @@ class ExclusiveTurns:
     """This process's part in taking turns, one every `seconds`.
 
     The process that had the last turn asks first for the next one. The others ask later, so a process that died is
-    replaced within one and a half intervals of its last turn. Each asks about once an interval; `told` gets every
+    replaced within one and a half intervals of its last turn. Each asks about once an interval; `on_answer` gets every
     answer.
     """
 
@@ -135,10 +135,10 @@ class ExclusiveTurns:
         clock: Clock,
         random: Random,
         seconds: float,
-        told: Callable[[Answer], None] = lambda _: None,
+        on_answer: Callable[[Answer], None] = lambda _: None,
     ) -> None:
         self._engine, self._clock, self._random, self._seconds = engine, clock, random, seconds
-        self._told = told
+        self._on_answer = on_answer
         self._kind = f"{kind} {engine.messaging.provider_name()}"
         self._taken = 0
         self._renewed_at = 0.0
@@ -162,5 +162,5 @@ class ExclusiveTurns:
 
     async def _ask(self, after_seconds: float) -> Answer:
         answer = await self._engine.read("take_turn", {"kind": self._kind, "after_ms": round(after_seconds * 1000)})
-        self._told(answer)
+        self._on_answer(answer)
         return answer

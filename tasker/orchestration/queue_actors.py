@@ -110,7 +110,7 @@ class QueuePauses:
         """Return True while no message may be taken from the queue."""
         return self._paused is None or queue in self._paused
 
-    def told(self, answer: Mapping[str, Any]) -> None:
+    def update(self, answer: Mapping[str, Any]) -> None:
         """Update the pauses from an answer of the database that names the `paused_queues`."""
         paused = frozenset(answer["paused_queues"])
         if paused != self._paused:
@@ -125,7 +125,7 @@ class QueuePauses:
         while True:
             self._again.clear()
             with contextlib.suppress(DatabaseError):
-                self.told(await self._engine.read("paused_queues", {}))
+                self.update(await self._engine.read("paused_queues", {}))
             await self._again.wait()
 
 

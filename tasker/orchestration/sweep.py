@@ -167,7 +167,7 @@ class Sweeper:
         taken: list[Orphan],
     ) -> None:
         last: str | None = None
-        self._silent.tell(await self._registry.forget(self._settings.forget_ms))
+        self._silent.log_silent(await self._registry.forget(self._settings.forget_ms))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             findings = SweepFindings.parse(await self._engine.read("sweep", {**self._args(last), "steps": PASS_STEPS}))
@@ -249,23 +249,23 @@ class Sweeper:
         }
 
     async def _repair(
-        self, found: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]
+        self, findings: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]
     ) -> None:
         kinds = {
-            "lost_worker": [change for orphan in found.orphans if (change := await self._lost(orphan))],
-            "not_enqueued": [_simple("unhold", row) for row in found.forgotten],
-            "not_promoted": [_simple("promote", row) for row in found.unpromoted],
-            "nobody_serves": [_unserved(row) for row in found.unserved],
+            "lost_worker": [change for orphan in findings.orphans if (change := await self._lost(orphan))],
+            "not_enqueued": [_simple("unhold", row) for row in findings.forgotten],
+            "not_promoted": [_simple("promote", row) for row in findings.unpromoted],
+            "nobody_serves": [_unserved(row) for row in findings.unserved],
         }
         for kind, changes in kinds.items():
             done = await self.apply(changes, caller, kind)
             repairs[kind] += len(done)
             if kind == "lost_worker":
-                taken += [orphan for orphan in found.orphans if orphan.step in done]
-        if parked := [row.step for row in found.parked]:
+                taken += [orphan for orphan in findings.orphans if orphan.step in done]
+        if parked := [row.step for row in findings.parked]:
             repairs["result_message_lost"] += await self._end_parked(parked, caller)
-        repairs["hint_lost"] += await self._hint(found.unhinted)
-        repairs["not_finished"] += await self._settle(found.unfinished)
+        repairs["hint_lost"] += await self._hint(findings.unhinted)
+        repairs["not_finished"] += await self._settle(findings.unfinished)
 
     async def _end_parked(self, steps: Sequence[str], caller: CompletingWorker) -> int:
         lost = await steps_without_message(self._engine, steps, self._settings.park_grace_ms)

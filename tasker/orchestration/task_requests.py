@@ -176,12 +176,12 @@ class TaskRequestConsumer:
     async def _refuse_reused_keys(self, again: Sequence[RequestedTask]) -> list[RequestedTask]:
         """Refuse the requests whose idempotency key names a task with another input, and return them."""
         duplicates = [DuplicateTask("a task with this identity exists") for _ in again]
-        drafts = [each.draft for each in again]
+        drafts = [request.draft for request in again]
         answers = await refuse_reused_keys(self._engine.connection, drafts, duplicates)
         refused = [pair for pair in zip(again, answers, strict=True) if isinstance(pair[1], IdempotencyKeyReused)]
         for task, error in refused:
             await self._refuse(task.message, error)
-        return [each for each, _ in refused]
+        return [request for request, _ in refused]
 
     async def _tell_duplicates(self, template: RegisteredPlan, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
         """Log the identifiers of existing tasks: a caller that requested a duplicate waits for another identifier."""

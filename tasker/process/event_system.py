@@ -79,20 +79,20 @@ class EventSystem:
         """Return the listeners that listen or try to, by source name; none in `PollingOnly`."""
         return {name: listener for name, listener in self._listeners.items() if listener.wanted}
 
-    def follow(self, sources: Sequence[Source], look: Callable[[], None]) -> list[Service]:
+    def follow(self, sources: Sequence[Source], poll_all: Callable[[], None]) -> list[Service]:
         """Return the services that listen to these sources whenever the mode asks for it.
 
-        `look` makes all queue readers poll once: it is called when notifications may have been missed.
+        `poll_all` makes all queue readers poll once: it is called when notifications may have been missed.
         """
-        return [self._listener(source, look).run for source in sources]
+        return [self._listener(source, poll_all).run for source in sources]
 
-    def _listener(self, source: Source, look: Callable[[], None]) -> NotificationListener:
+    def _listener(self, source: Source, poll_all: Callable[[], None]) -> NotificationListener:
         listener = NotificationListener(
             source,
             self.settings,
             self._random,
             wanted=self._listens,
-            changed=look,
+            changed=poll_all,
             pause=self.longest_pause,
         )
         self._listeners[source.name] = listener
@@ -136,7 +136,7 @@ class EventSystem:
             raise
         now = self._clock.monotonic()
         seconds = now - began if self.settings.performance_monitoring_enabled else None
-        self.tally.succeeded(now, found=poll.found, polled=polled, seconds=seconds)
+        self.tally.succeeded(now, received=poll.found, polled=polled, seconds=seconds)
         self._looked(poll, began, polled=polled, failed=False)
 
     def _looked(self, poll: QueuePoll, began: float, *, polled: bool, failed: bool) -> None:

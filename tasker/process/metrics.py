@@ -169,7 +169,7 @@ def _of_buffer(buffer: Buffer) -> Iterator[Sample]:
 
 def _of_plugin(state: PluginState) -> Iterator[Sample]:
     named = {"plugin": state.name}
-    yield Sample("tasker_plugin_calls_total", state.told, named)
+    yield Sample("tasker_plugin_calls_total", state.delivered, named)
     yield Sample("tasker_plugin_dropped_total", state.dropped, named)
     yield Sample("tasker_plugin_waiting", state.waiting, named)
     yield Sample("tasker_plugin_off", bool(state.off), named)

@@ -121,8 +121,8 @@ class ProcessSnapshot:
         }
 
 
-def _of_breakers(found: BreakersHealth) -> ListeningHealth:
-    return ListeningHealth(BREAKERS_PART[found.status], found.message)
+def _of_breakers(breakers: BreakersHealth) -> ListeningHealth:
+    return ListeningHealth(BREAKERS_PART[breakers.status], breakers.message)
 
 
 def _degraded(reason: str) -> ListeningHealth:

@@ -45,7 +45,7 @@ class Orchestrator:
             actors = self.actors.services()
             parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]
             self.supervisor.start([*parts, *listeners])
-            self._context.plugins.tell("tasker_process_started", self._info)
+            self._context.plugins.notify("tasker_process_started", self._info)
             self._backgrounds.start(self._context.url)
 
     def _sources(self) -> list[Source]:
@@ -63,16 +63,16 @@ class Orchestrator:
     async def _end(self) -> None:
         worked = self.supervisor.running
         if worked:
-            self._context.plugins.tell("tasker_process_stopping", self._info)
+            self._context.plugins.notify("tasker_process_stopping", self._info)
         await asyncio.gather(self.actors.drain(), self.upkeep.drain())
         await self.supervisor.stop()
         await self._heartbeat.leave()
         await self._context.engines.close()
         await self._backgrounds.stop()
         if worked:
-            self._context.plugins.tell("tasker_process_stopped", self._info)
+            self._context.plugins.notify("tasker_process_stopped", self._info)
             await self._context.plugins.settle()
-            self._context.plugins.tell_failures()
+            self._context.plugins.log_failures()
 
     def health(self) -> ListeningHealth:
         """Return the health of the process: event listening, breakers, and crashed services."""

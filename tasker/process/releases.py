@@ -71,9 +71,9 @@ async def release_claims(
             [released_change(released.claim, released.note, released.delay_ms) for released in part], caller
         )
 
-    async def without_note(each: ReleasedClaim, error: DataRefused) -> None:
-        log_line(_log, logging.WARNING, "release_note_not_stored", ids_of(each.claim) | {"error": str(error)})
-        await processor.apply([released_change(each.claim, {}, each.delay_ms)], caller)
+    async def without_note(claim: ReleasedClaim, error: DataRefused) -> None:
+        log_line(_log, logging.WARNING, "release_note_not_stored", ids_of(claim.claim) | {"error": str(error)})
+        await processor.apply([released_change(claim.claim, {}, claim.delay_ms)], caller)
 
     await halved(given_back, release, without_note)
     return min((released.delay_ms for released in given_back if released.delay_ms is not None), default=None)

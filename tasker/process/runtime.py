@@ -77,7 +77,7 @@ class Runtime:
         if not self.supervisor.running:
             self._begun = True
             await self._begin()
-            self._context.plugins.tell("tasker_process_started", self._info())
+            self._context.plugins.notify("tasker_process_started", self._info())
             self._backgrounds.start(self._context.url)
 
     def _info(self) -> ProcessInfo:
@@ -151,7 +151,7 @@ class Runtime:
             await to_its_end(self._leave(worked, give_back_seconds))
 
     async def _settle(self, grace_seconds: float) -> None:
-        self._context.plugins.tell("tasker_process_stopping", self._info())
+        self._context.plugins.notify("tasker_process_stopping", self._info())
         self.execution.stop_claiming()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
@@ -162,9 +162,9 @@ class Runtime:
         await self._give_back(give_back_seconds)
         await self._end()
         if worked:
-            self._context.plugins.tell("tasker_process_stopped", self._info())
+            self._context.plugins.notify("tasker_process_stopped", self._info())
             await self._context.plugins.settle()
-            self._context.plugins.tell_failures()
+            self._context.plugins.log_failures()
 
     async def _give_back(self, seconds: float) -> None:
         self.worker.claims.stop_all(ClaimReleased)

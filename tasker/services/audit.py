@@ -117,7 +117,7 @@ FIRST_FAILURE = 400
 HURRY_SECONDS = 2.0
 """Maximum time to record a cancelled action, because the caller that cancelled it does not want to wait."""
 MOST_CHARACTERS = 300
-TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, UsageError)
+PUBLIC_ERRORS = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, UsageError)
 """Errors whose message is recorded. Messages of others may repeat a secret value, so only their type is recorded."""
 
 
@@ -181,7 +181,7 @@ class OperatorAudit:
         try:
             answer = await use()
         except Exception as error:
-            await self._failed(failed(error), self._reason or _told(error))
+            await self._failed(failed(error), self._reason or _refusal_reason(error))
             raise
         except BaseException:
             await self._given_up()
@@ -222,7 +222,7 @@ class OperatorAudit:
         try:
             answer = await lending.together(with_its_row)
         except BaseException as error:
-            self._state, self._reason = _State.UNDONE, _told(error)
+            self._state, self._reason = _State.UNDONE, _refusal_reason(error)
             raise
         self._state = _State.DONE
         return answer
@@ -252,9 +252,9 @@ class OperatorAudit:
             _log.warning("recording that %s was abandoned by %s failed", self._action.endpoint, self._action.actor)
 
 
-def _told(error: BaseException) -> str:
+def _refusal_reason(error: BaseException) -> str:
     """Return the reason why an action was not done, without details that may be secret."""
-    if isinstance(error, TELLING):
+    if isinstance(error, PUBLIC_ERRORS):
         return " ".join(error.message.replace("\0", "").split())[:MOST_CHARACTERS]
     if isinstance(error, TaskerError):
         return error.error_type

@@ -55,8 +55,8 @@ def _kept(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, _default(field)) for field in fields(kind) if field.name not in FOLLOWS)
 
 
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _policy(step: StepPlan) -> dict[str, Any]:

@@ -87,10 +87,10 @@ class DependencyGraph:
     @cached_property
     def levels(self) -> dict[str, int]:
         """For each ordered step its longest distance from a root."""
-        found: dict[str, int] = {}
+        levels: dict[str, int] = {}
         for name in self.order:
-            found[name] = max((found[parent] + 1 for parent in self.parents[name]), default=0)
-        return found
+            levels[name] = max((levels[parent] + 1 for parent in self.parents[name]), default=0)
+        return levels
 
     def expands(self, name: str) -> bool:
         """Return whether the completion of the step creates steps."""

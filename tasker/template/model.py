@@ -104,7 +104,7 @@ HANDLER = Mapping(
 
 EVENT = (
     Key("name", NAME_TEXT, "The name of the event, for example `order.shipped`.", required=True),
-    Key("description", PROSE, "What the event tells."),
+    Key("description", PROSE, "Meaning of the event."),
     Key("schema", SchemaKey(), "JSON Schema of the payload."),
 )
 

@@ -206,11 +206,11 @@ class Plan:
     @cached_property
     def dependents(self) -> dict[str, tuple[str, ...]]:
         """For each step the names of the steps that declare it as a dependency, in topological order."""
-        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
+        dependents: dict[str, list[str]] = {step.name: [] for step in self.steps}
         for step in self.steps:
             for name in step.depends_on:
-                found[name].append(step.name)
-        return {name: tuple(children) for name, children in found.items()}
+                dependents[name].append(step.name)
+        return {name: tuple(children) for name, children in dependents.items()}
 
     @cached_property
     def roots(self) -> tuple[str, ...]:

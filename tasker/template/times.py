@@ -51,13 +51,13 @@ class StartTime:
         if value[:1].isdigit():
             return _time(value, node, reading)
         try:
-            found = parse_path(value)
+            parsed = parse_path(value)
         except PathError as error:
             reading.report.add("T061", str(error), node.place)
             return INVALID
-        if found.step is None:
-            return {"input": list(found.parts)}
-        return {"step": found.step, "path": list(found.parts)}
+        if parsed.step is None:
+            return {"input": list(parsed.parts)}
+        return {"step": parsed.step, "path": list(parsed.parts)}
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": rf"^({TIME}|(input|steps)[.\[].+)$", "examples": ["input.starts_at"]}

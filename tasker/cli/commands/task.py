@@ -113,10 +113,10 @@ def rerun(
         return {"task_uuid": begun.task_uuid, "rerun_of": task, "steps": begun.steps, "reused": begun.reused}
 
     done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: _told(done, place))
+    print_as(form, done, lambda done: _rerun_text(done, place))
 
 
-def _told(done: dict[str, Any], place: FleetTarget) -> str:
+def _rerun_text(done: dict[str, Any], place: FleetTarget) -> str:
     task = done["task_uuid"]
     lines = [
         f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them reused from {done['rerun_of']}",

@@ -81,10 +81,10 @@ def _mend(
         state, final = await app.tasks.state(task)
         return {"task_uuid": task, "status": state, "finished": final, "step": name}
 
-    print_as(form, run_on_fleet(place, find_and_act, operates=True), lambda done: _told(done, place))
+    print_as(form, run_on_fleet(place, find_and_act, operates=True), lambda done: _outcome_text(done, place))
 
 
-def _told(done: dict[str, Any], place: FleetTarget) -> str:
+def _outcome_text(done: dict[str, Any], place: FleetTarget) -> str:
     what, command = ("to resume it", resume_command) if place.runs_here else ("to watch it", watch_command)
     rest = "" if done["finished"] else f"; {what}: {command(done['task_uuid'], place.arguments())}"
     return f"done, the task is {done['status']}{rest}"

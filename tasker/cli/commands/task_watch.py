@@ -64,7 +64,7 @@ COLOURS = {"warning": "yellow", "error": "red", "debug": "bright_black"}
 PAGE = 1000
 LATE = timedelta(seconds=30)
 """Maximum delay with which a line may be stored after later ones; lines already shown are skipped."""
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 
 @click.command()
@@ -117,7 +117,7 @@ async def _lines(app: Fleet, task: str, follow: bool, which: dict[str, Any]) -> 
             return
         _, ended = await app.tasks.state(task)
         # The last lines are stored after the task's end.
-        await asyncio.sleep(LOOK_SECONDS if not ended else 2 * LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS if not ended else 2 * POLL_SECONDS)
 
 
 async def _pages(app: Fleet, task: str, which: dict[str, Any]) -> AsyncIterator[Sequence[StepLogLine]]:

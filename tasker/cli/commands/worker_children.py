@@ -96,7 +96,7 @@ def _wait_for_the_end() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-LOOK_SECONDS = 0.2
+CHECK_SECONDS = 0.2
 MISTAKE = 2
 """Exit code of a process for a mistake in its input."""
 Start = Callable[[], subprocess.Popen[bytes]]
@@ -135,7 +135,7 @@ def supervise(
         if time.monotonic() > until:
             for child in children:
                 wait_for_end(child, until)
-        time.sleep(LOOK_SECONDS)
+        time.sleep(CHECK_SECONDS)
     return MISTAKE if mistaken else max(code_of(child) for child in children)
 
 

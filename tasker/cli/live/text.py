@@ -141,11 +141,11 @@ def line(step: StepProgress) -> str:
     return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
 
 
-def waiting_line(each: Explained, now: datetime) -> str:
+def waiting_line(reason: Explained, now: datetime) -> str:
     """Render time, the steps that have waited for long, and the reason."""
-    names = names_text(folded_names(each.steps), limit=5)
-    more = f" and {each.count - len(each.steps):,} more" if each.count > len(each.steps) else ""
-    return f"{clock_time(now)}  {names}{more}: {click.style(each.sentence(), fg='yellow')}"
+    names = names_text(folded_names(reason.steps), limit=5)
+    more = f" and {reason.count - len(reason.steps):,} more" if reason.count > len(reason.steps) else ""
+    return f"{clock_time(now)}  {names}{more}: {click.style(reason.sentence(), fg='yellow')}"
 
 
 def _items(step: StepProgress) -> str:

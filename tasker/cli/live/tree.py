@@ -70,17 +70,17 @@ class Tree:
     def _row(
         self,
         line: TreeRow,
-        found: Sequence[StepProgress],
+        steps: Sequence[StepProgress],
         now: datetime,
         finished: bool,
         why: Callable[[StepProgress], str],
     ) -> LiveRow:
         name = line.step.name
-        if not found:
+        if not steps:
             return LiveRow(line.prefix, name, ABSENT, note="not created" if finished else "")
         if name in self._batches:
-            return batch_row(line.prefix, name, found, now, why)
-        row = step_row(line.prefix, found[0], now, why(found[0]))
+            return batch_row(line.prefix, name, steps, now, why)
+        row = step_row(line.prefix, steps[0], now, why(steps[0]))
         return replace(row, note=row.note or f"after {' + '.join(line.joins)}") if line.joins else row
 
 

@@ -137,9 +137,7 @@ class AttemptCancelFlag:
         """Return True when the handler must stop: it was cancelled, or its time is up."""
         return self._up
 
-    def set(
-        self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran"
-    ) -> None:
+    def set(self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "stopped while its handler ran") -> None:
         """Stop the attempt, which ends as `end` (`AttemptCancelled`, `ClaimLost` or `ClaimReleased`).
 
         The first call decides; later calls have no effect.

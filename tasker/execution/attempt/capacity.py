@@ -166,7 +166,9 @@ async def _begins(attempt: Attempt) -> bool:
         async with asyncio.timeout(WRITE_SECONDS):
             still_claimed = await attempt.writes.begin(attempt)
     except Exception as error:
-        attempt.cancel.set(ClaimReleased, f"the start of its handler could not be told: {str(error) or 'no answer'}")
+        attempt.cancel.set(
+            ClaimReleased, f"the start of its handler could not be reported: {str(error) or 'no answer'}"
+        )
         return False
     if not still_claimed:
         attempt.cancel.set(ClaimLost, "it was taken away while it waited")

@@ -71,11 +71,11 @@ async def behind_breaker(
     except BaseException:
         breaker.abandoned(permit)
         raise
-    _tell(breaker, permit, end)
+    _report_to_breaker(breaker, permit, end)
     return end
 
 
-def _tell(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
+def _report_to_breaker(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
     if isinstance(end, UnreportedEnd):
         breaker.abandoned(permit)
     elif end.failure is None:

@@ -32,14 +32,14 @@ class OutcomeRedactor:
         self._attempt = attempt
         self._veil: Redactor | None = None
 
-    def over(self, told: Any) -> Any:
+    def over(self, value: Any) -> Any:
         """Return a text or plain data redacted."""
         attempt = self._attempt
         if not has_sensitive(attempt.plan):
-            return told
+            return value
         if self._veil is None:
             self._veil = Redactor(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
-        return self._veil.redact(told)
+        return self._veil.redact(value)
 
     def failure(self, failure: Failure) -> Failure:
         """Return the failure with its message, metadata, error type and error code redacted."""

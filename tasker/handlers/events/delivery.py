@@ -123,7 +123,7 @@ class SubscriberThread:
     def waiting(self) -> int:
         return self._waiting.qsize()
 
-    def tell(self, name: str, event: Any) -> None:
+    def enqueue(self, name: str, event: Any) -> None:
         """Queue the event for delivery in the subscriber's thread. Never blocks; a full queue drops and counts it."""
         if not self._is_wanted(name):
             return

@@ -167,7 +167,7 @@ class InProcessDomainEventPoller(PollingThread):
     def _hand_on(self) -> int:
         for listener in self.listeners:
             listener.look()
-        return self._take(SubscriberThread.tell)
+        return self._take(SubscriberThread.enqueue)
 
     def _take(self, bring: Callable[[SubscriberThread, str, Any], None]) -> int:
         self._polls += 1

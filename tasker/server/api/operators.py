@@ -104,7 +104,7 @@ async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
 async def get_groups(request: Request, limit: Limit = 50) -> Json:
     """Return pending entries grouped by failure, largest group first."""
     failure_groups = await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
-    groups = [asdict(each) for each in failure_groups]
+    groups = [asdict(row) for row in failure_groups]
     return Json(await redact_failures(request, groups, lambda group: group["namespaces"]))
 
 
@@ -183,21 +183,21 @@ async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
     return entry
 
 
-async def covered_entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
+async def covered_entries(request: Request, letters: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
     """Return the entries in their published form, redacted for the caller."""
-    entries = [_entry(each) for each in found]
+    entries = [_entry(letter) for letter in letters]
     return await redact_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
 
 
-def _entry(each: Any) -> dict[str, Any]:
-    fields = _named(each)
+def _entry(entry: Any) -> dict[str, Any]:
+    fields = _named(entry)
     return {**fields, "resolution_timestamp": fields["resolved_at"]}
 
 
-def _named(each: Any) -> dict[str, Any]:
+def _named(entry: Any) -> dict[str, Any]:
     """Return the fields with reason and status in the published words."""
     words = ("dlq_reason", "resolution_status")
-    fields = asdict(each)
+    fields = asdict(entry)
     return {name: _published(value) if name in words else value for name, value in fields.items()}
 
 

@@ -17,7 +17,7 @@ from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
 from tasker.server.application import Options
 from tasker.server.auth.gate import REQUIRED
 from tasker.server.envelope import is_out_of_time
-from tasker.server.errors import FAILED, problem, problem_of, tell
+from tasker.server.errors import FAILED, log_error, problem, problem_of
 from tasker.server.routes import GuardedRoute, Handler
 from tasker.server.web.error_pages import failed, form_again, own_form
 from tasker.server.web.forms import Form, form_of, require_same_site
@@ -52,13 +52,13 @@ class PageRoute(GuardedRoute):
                 return await handle(signed)
             except NotAuthenticated as error:
                 if signed is not request:  # no warning if no credential was sent: the caller is asked to sign in
-                    tell(error, request.scope)
+                    log_error(error, request.scope)
                 return await _asked_to_sign_in(request)
             except NotPermitted as error:
-                tell(error, request.scope)
+                log_error(error, request.scope)
                 return _elsewhere(signed) or failed(signed, problem_of(error))
             except TaskerError as error:
-                tell(error, request.scope)
+                log_error(error, request.scope)
                 details = problem_of(error)
             except RequestValidationError as error:
                 details = malformed(error)

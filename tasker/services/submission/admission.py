@@ -17,7 +17,7 @@ from tasker.services.submission.lost_commit import retry_read_once
 from tasker.template.names import MAX_COUNT
 from tasker.template.plan import Plan
 
-LOOK_SECONDS = 1.0
+DEPTH_SECONDS = 1.0
 """Seconds for which a depth reading is reused, together with the work added since, while there is room."""
 _SEVERITY = {
     Level.NORMAL: logging.INFO,
@@ -80,7 +80,7 @@ class SubmissionAdmission:
         pressure = await self._look(namespace)
         before = self._looks.get(namespace)
         self._looks[namespace] = QueueDepth(self._clock.monotonic(), pressure)
-        self._tell(pressure, before.found.level if before else Level.NORMAL)
+        self._log_level(pressure, before.found.level if before else Level.NORMAL)
         return pressure
 
     async def _look(self, namespace: str) -> NamespacePressure:
@@ -113,28 +113,28 @@ class SubmissionAdmission:
         self._looks[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
 
     def _has_room(self, namespace: str) -> bool:
-        look = self._looks.get(namespace)
-        if look is None or self._clock.monotonic() - look.at >= LOOK_SECONDS:
+        depth = self._looks.get(namespace)
+        if depth is None or self._clock.monotonic() - depth.at >= DEPTH_SECONDS:
             return False
-        return look.found.depth + look.added < self._limits.critical
+        return depth.found.depth + depth.added < self._limits.critical
 
-    def _refusal(self, found: NamespacePressure, limit: int, seconds: int) -> Overloaded:
+    def _refusal(self, pressure: NamespacePressure, limit: int, seconds: int) -> Overloaded:
         return Overloaded(
-            f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {limit}",
+            f"the namespace {pressure.namespace} has {pressure.depth} ready steps, the limit is {limit}",
             retry_after=seconds,
             hint=f"submit again in {seconds} s; more workers drain it faster",
         )
 
-    def _tell(self, found: NamespacePressure, before: Level) -> None:
-        if found.level is before:
+    def _log_level(self, pressure: NamespacePressure, before: Level) -> None:
+        if pressure.level is before:
             return
-        self.overflows[found.namespace] += found.level is Level.OVERFLOW
+        self.overflows[pressure.namespace] += pressure.level is Level.OVERFLOW
         _log.log(
-            _SEVERITY[found.level],
+            _SEVERITY[pressure.level],
             "queue_depth namespace=%s level=%s depth=%s critical=%s overflow=%s",
-            found.namespace,
-            found.level,
-            found.depth,
+            pressure.namespace,
+            pressure.level,
+            pressure.depth,
             self._limits.critical,
             self._limits.overflow,
         )

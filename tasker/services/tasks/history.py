@@ -21,7 +21,7 @@ from tasker.views.task_lists import HistoryItem
 
 INTERVAL_SECONDS = 0.1
 """Minimum time between two queries of a process, however many streams are open."""
-LOOKS = BackoffPolicy(INTERVAL_SECONDS, 1.0)
+POLLS = BackoffPolicy(INTERVAL_SECONDS, 1.0)
 """Pause between two queries for one task without new events, in seconds."""
 MOST_TASKS = 500
 """Tasks per query."""
@@ -61,15 +61,15 @@ class _Asked:
     due: float
     looks: int = 0
 
-    def tell(self, found: list[TaskEvent], now: float) -> None:
+    def deliver(self, events: list[TaskEvent], now: float) -> None:
         """Answer the reader if there are new events, or if it wants an answer in any case."""
         if self.answer.done():
             return
-        if self.new is None or any(map(self.new, found)):
-            self.answer.set_result(found)
+        if self.new is None or any(map(self.new, events)):
+            self.answer.set_result(events)
         else:
             self.looks += 1
-            self.due = now + LOOKS.pause(self.looks)
+            self.due = now + POLLS.pause(self.looks)
 
 
 class HistoryPoller:
@@ -96,7 +96,7 @@ class HistoryPoller:
 
         It may include some earlier events. Cancel the future to stop waiting. It fails with the database's errors.
         """
-        return self._ask(task, since, new, asyncio.get_running_loop().time() + LOOKS.first)
+        return self._ask(task, since, new, asyncio.get_running_loop().time() + POLLS.first)
 
     async def close(self) -> None:
         """Stop polling; waiting readers are cancelled."""
@@ -165,7 +165,7 @@ class HistoryPoller:
         now = asyncio.get_running_loop().time()
         for task, requests in waiting.items():
             for request in requests:
-                request.tell(events[task], now)
+                request.deliver(events[task], now)
 
 
 def _earliest(asked: Sequence[_Asked]) -> datetime | None:
@@ -293,9 +293,9 @@ class _Reader:
             self._note(event)
         return self.news(self._history)
 
-    def news(self, found: Sequence[TaskEvent]) -> list[TaskEvent]:
+    def news(self, events: Sequence[TaskEvent]) -> list[TaskEvent]:
         """Return the events not sent yet, with their places."""
-        return [self._note(event) for event in found if self.lacks(event)]
+        return [self._note(event) for event in events if self.lacks(event)]
 
     def lacks(self, event: TaskEvent) -> bool:
         """Return True if the event was not sent yet."""

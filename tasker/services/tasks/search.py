@@ -63,9 +63,9 @@ class ClientViews:
     ) -> View:
         """Return a page of tasks without their steps, the newest first: `tasks` and `pagination` (counts up to
         10,000)."""
-        found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
+        rows = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
         count = await self.count(TaskFilter(namespace, status))
-        return {"tasks": found, "pagination": _pagination(limit, offset, count.number)}
+        return {"tasks": rows, "pagination": _pagination(limit, offset, count.number)}
 
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False

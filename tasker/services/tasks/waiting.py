@@ -23,7 +23,7 @@ from tasker.services.tasks.read import not_found
 T = TypeVar("T")
 REGISTER = "select tasker.register_waiter_v1(%(args)s::jsonb)"
 REMEMBERED = 10_000
-LOOKS = BackoffPolicy(0.02, 0.5)
+POLLS = BackoffPolicy(0.02, 0.5)
 """Seconds between two polls of awaited tasks."""
 NOTIFIED = BackoffPolicy(0.5, 5.0)
 """Seconds between two polls while all ends are notified: a process may die between an end and its notification."""
@@ -118,14 +118,14 @@ class Waiters:
             self._listener.rest()
         return WaiterRegistration(self.identity, self._missed)
 
-    def submitted(self, telling: WaiterRegistration, answers: Iterable[SubmissionResult | DuplicateTask]) -> None:
+    def submitted(self, registration: WaiterRegistration, answers: Iterable[SubmissionResult | DuplicateTask]) -> None:
         """Note that the ends of the created tasks will be notified.
 
         If some may have been missed since the submission began, they are not noted, so a wait polls them at once.
         """
         if len(self._told) > REMEMBERED:
             self._told &= self._waiting.keys()
-        if telling.waiter is not None and telling.missed == self._missed:
+        if registration.waiter is not None and registration.missed == self._missed:
             self._told.update(
                 answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult) and answer.created
             )
@@ -145,8 +145,8 @@ class Waiters:
     ) -> T:
         """Return the result of `ask` once the task has ended, retried while the database is away. Raises as `wait`.
 
-        `shows_end` tells from the result whether the task has ended; with it the task is not polled before, only read
-        with `ask` once its end is reported. A task that has ended is read however short the `timeout` is.
+        `shows_end` returns True if the result shows that the task has ended; with it the task is not polled before, but
+        read with `ask` once its end is reported. A task that has ended is read however short the `timeout` is.
         """
         try:
             async with asyncio.timeout(timeout) as limit:
@@ -195,7 +195,7 @@ class Waiters:
 
         It happens at once, or within `LOOKS.longest` if this process has a worker, which may report the end before.
         """
-        latest = asyncio.get_running_loop().time() + LOOKS.longest
+        latest = asyncio.get_running_loop().time() + POLLS.longest
         if not self._watches:
             self._new = True
             self._named.add(task_uuid)
@@ -233,7 +233,7 @@ class Waiters:
 
     @property
     def _pauses(self) -> BackoffPolicy:
-        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
+        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._told else POLLS
 
     async def _turn(self, pause: float, *, due: bool) -> bool:
         """Poll all awaited tasks if `due` or if ends may have been missed, else only those reported or new. Return True
@@ -266,11 +266,11 @@ class Waiters:
     async def _register(self, pause: float) -> None:
         """Register for notifications of tasks submitted without them, unless they are likely to end soon in this
         process."""
-        untold = list(self._waiting.keys() - self._told) if self._listener.useful else []
-        if self._watches and (pause < LOOKS.longest or len(untold) > MOST_REGISTERED):
+        unreported = list(self._waiting.keys() - self._told) if self._listener.useful else []
+        if self._watches and (pause < POLLS.longest or len(unreported) > MOST_REGISTERED):
             return
-        for first in range(0, len(untold), MOST_REGISTERED):
-            args = {"waiter": self.identity, "tasks": untold[first : first + MOST_REGISTERED]}
+        for first in range(0, len(unreported), MOST_REGISTERED):
+            args = {"waiter": self.identity, "tasks": unreported[first : first + MOST_REGISTERED]}
             ((answer,),) = await self._ask(REGISTER, {"args": json.dumps(args)})
             self._told.update(answer["told"])
 

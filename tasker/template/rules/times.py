@@ -24,7 +24,7 @@ def place_is_in_a_step_above(graph: DependencyGraph) -> None:
         if name is None:
             continue
         above = above or Ancestry(graph.parents)
-        names = [each for each in graph.order if each in above.of(step.name)]
+        names = [other for other in graph.order if other in above.of(step.name)]
         if name not in names:
             hint = did_you_mean(name, names) or f"steps above: {listed(names) or 'none'}"
             step.report("T061", f"`{name}` is not a step above `{step.name}`", step.place("not_before"), hint)
