@@ -111,7 +111,7 @@ class NatsBackend:
         while len(received) < min(limit, BURST):
             began = self._monotonic()
             messages = await self._pull(queue, min(limit, BURST) - len(received))
-            deliverable = [message for message in messages if not await self._put_aside(queue, message)]
+            deliverable = [message for message in messages if not await self._bury_or_postpone(queue, message)]
             received += [self._hold(queue, message, visibility_timeout, began) for message in deliverable]
             if len(deliverable) == len(messages):
                 break
@@ -130,7 +130,7 @@ class NatsBackend:
             await self.queue_stats(queue)
             self._known.add(queue)
 
-    async def _put_aside(self, queue: str, message: Msg) -> bool:
+    async def _bury_or_postpone(self, queue: str, message: Msg) -> bool:
         """Bury a message with too many deliveries and postpone one that is not due.
 
         A delayed message is postponed at least once, so that one delivery can always be subtracted from its count.

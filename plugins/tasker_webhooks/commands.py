@@ -57,7 +57,7 @@ def list_(settings: WebhooksTable | None, endpoint: str | None, form: str, place
     if endpoint is None:
         print_as(form, _asked(settings, place, lambda endpoints: endpoints.list()), _status_text)
     else:
-        print_as(form, _asked(settings, place, lambda endpoints: endpoints.aside(endpoint)), _aside_text)
+        print_as(form, _asked(settings, place, lambda endpoints: endpoints.aside(endpoint)), _failed_text)
 
 
 @click.command()
@@ -179,7 +179,7 @@ def _status_text(endpoints: Sequence[EndpointStatus]) -> str:
     return table(("endpoint", "state", "behind", "waiting", "given up", "events", "url"), rows)
 
 
-def _aside_text(deliveries: Sequence[Delivery]) -> str:
+def _failed_text(deliveries: Sequence[Delivery]) -> str:
     if not deliveries:
         return "no failed deliveries"
     rows = [

@@ -129,7 +129,7 @@ class Sender:
         async with self._turns.turn(one_by_one):
             answer = await self._posted(event)
             if answer.error:
-                await self._put_aside(event, attempts + 1, answer)
+                await self._record_failure(event, attempts + 1, answer)
         return not answer.error
 
     async def _posted(self, event: PublishedEvent) -> Answer:
@@ -158,7 +158,7 @@ class Sender:
             message = "webhook_rests endpoint=%s error=%s; it is tried again in a while"
             _log.warning(message, self._endpoint.name, answer.error)
 
-    async def _put_aside(self, event: PublishedEvent, attempts: int, answer: Answer) -> None:
+    async def _record_failure(self, event: PublishedEvent, attempts: int, answer: Answer) -> None:
         deliveries = self._events.deliveries
         over = answer.gone or not answer.retry or attempts >= self._settings.attempts
         await deliveries.put_aside(

@@ -118,7 +118,7 @@ class Pool(Statements, Generic[C]):
             is_trial = await self._acquire(deadline)
             if self._closed:
                 self._free.release()
-                raise _let_go()
+                raise _stopped_error()
             connection, stays = self._take(), True
             try:
                 if connection.ended or connection.age > self.settings.max_lifetime:
@@ -254,7 +254,7 @@ class Pool(Statements, Generic[C]):
             self._watch_idle()
 
 
-def _let_go() -> PoolClosed:
+def _stopped_error() -> PoolClosed:
     return PoolClosed(
         "the app was stopped while this was under way",
         hint="stop it when those who use it have ended; what was sent to the database before may have been done",

@@ -204,7 +204,7 @@ class Completer:
             over.append(result.claim)
             if advanced.has_completed(result.claim):  # only now: a result that was refused is no input
                 worker.inputs.add_result(result, advanced.grown.get(result.claim.step_uuid))
-        worker.claims.let_go(over)
+        worker.claims.discard(over)
         worker.whole_runs.written(results, advanced)
         worker.inputs.forget(advanced.finished)
         if any(result.events for result in results):

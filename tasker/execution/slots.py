@@ -27,11 +27,11 @@ class Reservation:
 class Slots:
     """Counter of running steps and reservations against the worker's concurrency. Use it on the event loop only.
 
-    `on_held` is called when claims are throttled for a reason, and when the reason is gone.
+    `on_throttled` is called when claims are throttled for a reason, and when the reason is gone.
     """
 
-    def __init__(self, concurrency: int, on_held: Callable[[ClaimsThrottled], None] | None = None) -> None:
-        self.concurrency, self._on_held = concurrency, on_held
+    def __init__(self, concurrency: int, on_throttled: Callable[[ClaimsThrottled], None] | None = None) -> None:
+        self.concurrency, self._on_throttled = concurrency, on_throttled
         self.running = 0
         self._reserved = 0
         self._bringing = False
@@ -68,8 +68,8 @@ class Slots:
         if self._bringing and free < self.concurrency // 2:
             return 0
         if self._submits:  # several requests at once leave as much as one would
-            return max(0, free - _some(free + self._reserved))
-        return free - _some(free) if self.running or self._bringing else free
+            return max(0, free - _submission_reserve(free + self._reserved))
+        return free - _submission_reserve(free) if self.running or self._bringing else free
 
     def throttle(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Run at most `at_most` steps until `unthrottle`. Running steps continue; messages stay for other workers.
@@ -99,8 +99,8 @@ class Slots:
             self._freed.set()
 
     def _notify_throttled(self, reason: str, at_most: int | None) -> None:
-        if self._on_held is not None:
-            self._on_held(ClaimsThrottled(reason, at_most))
+        if self._on_throttled is not None:
+            self._on_throttled(ClaimsThrottled(reason, at_most))
 
     def reserve(self, limit: int | None = None) -> int:
         """Reserve all free slots (up to `limit`) for a request under way; return how many there were."""
@@ -129,7 +129,7 @@ class Slots:
         if self.running or self.promised:
             limit = max(results, self.free // 2)
         else:
-            limit = self.free - _some(self.free) if self._submits else self.free
+            limit = self.free - _submission_reserve(self.free) if self._submits else self.free
         reservation = Reservation(self.reserve(limit))
         self._bringing = not waits
         try:
@@ -166,6 +166,6 @@ class Slots:
             await self._freed.wait()
 
 
-def _some(free: int) -> int:
+def _submission_reserve(free: int) -> int:
     """Return how many of the free slots stay free for other requests."""
     return min(free // 4, MOST_KEPT)

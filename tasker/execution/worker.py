@@ -304,17 +304,17 @@ class Worker:
         if self._left_to_others is not None and not self._runner.is_saturated:
             self._lift_no_place()
         if not isinstance(end, Result):
-            return self._let_go(running, end, attempt)
+            return self._end_unreported(running, end, attempt)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
         self._completed.add(end)
 
-    def _let_go(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
+    def _end_unreported(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
         if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
             return self._completed.add_release(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
-        self.claims.let_go([end.claim])
+        self.claims.discard([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
         """Release a claim. If its handler cannot be resolved here, never claim such steps again."""
@@ -342,4 +342,4 @@ class Worker:
     def released(self, claims: Sequence[Claim]) -> None:
         """Record claims that were released without using an attempt."""
         self.released_count += len(claims)
-        self.claims.let_go(claims)
+        self.claims.discard(claims)

@@ -40,7 +40,7 @@ class ReplaySweep:
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
 
-    async def look(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def run(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
         """Replay what the rates allow, for a while; the next sweep continues. Call `between` after each transaction."""
         last: ReplayAnswer | None = None
         args = {"window": caller.window, "steps": REPLAY_STEPS}
@@ -111,7 +111,7 @@ class StalenessSearch:
             SEARCH_BOUNDS_MS,
         )
 
-    async def look(self, worker: str) -> None:
+    async def search(self, worker: str) -> None:
         """Search if the interval is over. Tasks locked by other transactions are found by the next search."""
         if self._settings.enabled:
             try:

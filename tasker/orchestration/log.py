@@ -72,7 +72,7 @@ class LostWorkerLog:
             if worker.label.worker not in self._told:
                 _log.warning(
                     "worker_silent %s since=%s lease_left=%.1f s",
-                    *(_who(worker.label), worker.since, worker.lease_left_ms / 1000),
+                    *(_label_text(worker.label), worker.since, worker.lease_left_ms / 1000),
                 )
         self._told = {lost.label.worker for lost in silent}
 
@@ -81,14 +81,14 @@ def log_lost_workers(taken: Sequence[Orphan]) -> None:
     """Log each worker that lost steps, with their number and the reason."""
     for _, group in groupby(sorted(taken, key=_worker), key=_worker):
         steps = list(group)
-        _log.warning("worker_lost %s steps=%s reason=%s", _who(steps[0].label), len(steps), _why(steps))
+        _log.warning("worker_lost %s steps=%s reason=%s", _label_text(steps[0].label), len(steps), _why(steps))
 
 
 def _worker(orphan: Orphan) -> str:
     return str(orphan.label.worker)
 
 
-def _who(label: WorkerLabel) -> str:
+def _label_text(label: WorkerLabel) -> str:
     known = [f"{key}={value}" for key, value in label._asdict().items() if key == "worker" or value is not None]
     return " ".join(known)
 

@@ -52,7 +52,7 @@ class PendingWork:
         self._due_at = min(self._due_at, self._clock.monotonic() + milliseconds / 1000)
         self._changed.set()
 
-    def look_at(self, moment: float) -> None:
+    def check_at(self, moment: float) -> None:
         """Look for due steps at this time of the clock, unless something due sooner is recorded afterwards."""
         self._due_at, self._own_at = moment, inf
 
@@ -154,7 +154,7 @@ class ExclusiveTurns:
         least = 0.75 if self._taken else 1.5
         return True, self._seconds * between(least, least + 0.5, self._random.random())
 
-    async def keep(self) -> None:
+    async def extend(self) -> None:
         """Extend the turn, so that no other process begins meanwhile."""
         if self._clock.monotonic() >= self._renewed_at + self._seconds / 2:
             self._renewed_at = self._clock.monotonic()

@@ -41,7 +41,7 @@ class RetentionSweep:
         self._events_left = False
         self._may_delete: bool | None = None
 
-    async def look(self) -> list[Pruned]:
+    async def run(self) -> list[Pruned]:
         """Continue the deletion, or start one if the interval is over; return what was finished.
 
         Tasks locked by other transactions are left for the next time.

@@ -90,7 +90,7 @@ class SweepSettings:
     """Age of an enqueued step before its message is looked for; doubles with every repair, up to 64 times."""
     park_grace_ms: int = PARK_GRACE_MS
     idle_grace_ms: int = IDLE_GRACE_MS
-    mend_ms: int = 60_000
+    repair_ms: int = 60_000
     """Interval at which any one process compares the marks and counters of a namespace with its rows."""
     whole: bool = False
     """Read everything that is open or in the backlog, from the beginning, not only the next slice."""
@@ -146,10 +146,10 @@ class Sweeper:
             log_lost_workers(taken)
             if +repairs:
                 _log.warning("repairs_made %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
-        await self.storms.look()
-        await self.staleness.look(caller.worker)
-        await self.replays.look(caller, between)
-        await self.retention.look()
+        await self.storms.check()
+        await self.staleness.search(caller.worker)
+        await self.replays.run(caller, between)
+        await self.retention.run()
         await self._place_events()
         return repairs
 
@@ -178,7 +178,7 @@ class Sweeper:
             if last is None:
                 break
         await self._pass_waiting(caller, between, repairs, taken)
-        await self._mend(between, repairs)
+        await self._repair_rest(between, repairs)
 
     async def _pass_waiting(
         self,
@@ -200,11 +200,11 @@ class Sweeper:
                 break
             begin = {}
 
-    async def _mend(self, between: Callable[[], Awaitable[None]] | None, repairs: Counter[str]) -> None:
+    async def _repair_rest(self, between: Callable[[], Awaitable[None]] | None, repairs: Counter[str]) -> None:
         """Repair what no slice of open tasks shows, and update marks that a pause has left to sweeps."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
-            answer = await self._mend_slice(begin)
+            answer = await self._repair_slice(begin)
             repairs.update(answer.repaired)
             if between is not None:
                 await between()
@@ -212,11 +212,11 @@ class Sweeper:
                 break
             begin = {}
 
-    async def _mend_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
+    async def _repair_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
         """Repair one slice; the database has counted the repairs in the answer."""
         try:
             answer = await self._engine.call_typed(
-                "repair", {"every_ms": self._settings.mend_ms, "slice": BACKLOG_SLICE, **begin}, RepairAnswer
+                "repair", {"every_ms": self._settings.repair_ms, "slice": BACKLOG_SLICE, **begin}, RepairAnswer
             )
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("repair_skipped reason=%s", error)

@@ -10,7 +10,7 @@ from tasker.orchestration.dead_letters import StalenessSearch
 from tasker.plugins.host import PluginState
 from tasker.process.event_system import EventSystem
 from tasker.process.metric_aliases import CATALOGUE as ALIASES
-from tasker.process.metric_aliases import of_breakers, of_load, of_looks
+from tasker.process.metric_aliases import of_breakers, of_load, of_polls
 from tasker.process.observed import Buffer, ProcessSnapshot
 from tasker.services.fleet.metric_catalogue import CATALOGUE as OF_SERVERS
 from tasker.services.fleet.metric_catalogue import OF_BREAKERS, Catalogue, Described, Sample
@@ -114,7 +114,7 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
     yield from breaker_samples(observed.process.breakers.readings())
     yield from of_breakers(observed.process.breakers)
     yield from _of_events(observed.process.events)
-    yield from of_looks(observed.process.events.tally)
+    yield from of_polls(observed.process.events.tally)
     yield from _of_staleness(observed.process.upkeep.staleness)
     if observed.kind == "worker":
         load = observed.load()

@@ -41,7 +41,7 @@ class Orchestrator:
         """Start working. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self.supervisor.running:
             await self._context.messaging.ensure_orchestration_queues()
-            listeners = self.events.follow(self._sources(), self.actors.look_again)
+            listeners = self.events.follow(self._sources(), self.actors.recheck)
             actors = self.actors.services()
             parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]
             self.supervisor.start([*parts, *listeners])
@@ -84,8 +84,8 @@ class Orchestrator:
     def _on_notification(self, notification: Notification) -> None:
         channel, payload = notification
         if channel == PAUSES_CHANNEL:
-            self.actors.pauses.look_again()
+            self.actors.pauses.recheck()
         elif channel == TIMERS_CHANNEL:
-            self.upkeep.heard(payload)
+            self.upkeep.on_notification(payload)
         else:
             self.actors.wake()

@@ -50,7 +50,7 @@ class ClaimReleaser:
         if due is not None:
             self._schedule.due_in(due)
 
-    async def release_held(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
+    async def release_backlog(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
         """Enqueue backlogged steps of these namespaces by rank while there is room; return claims like a claim call."""
         args = {**self._caller(slots).args(), "namespace_ids": namespace_ids, "limit": RELEASE_SLICE}
         answer = await self._engine.call_typed("backlog", args, BacklogAnswer)
@@ -84,7 +84,7 @@ class Repairs:
 
     def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
         self._engine = engine
-        everything = replace(settings, mend_ms=0, whole=True)
+        everything = replace(settings, repair_ms=0, whole=True)
         self._woken = set[str]()
         self._sweeper = Sweeper(engine, ResultProcessor(engine, random), plans, random, everything, self._advanced)
 

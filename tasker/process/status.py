@@ -207,13 +207,13 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
     worker = runtime.worker
 
     def load() -> WorkerLoad:
-        held_by, refusals = runtime.execution.held_by(), worker.slots.holds
+        throttled_by, refusals = runtime.execution.throttled_by(), worker.slots.holds
         runner, slots, buffers = runtime.execution.runner, runtime.settings.concurrency, _buffers(runtime)
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.released_count
         counts = len(waiting), waits_ms, runner.waits(), buffers, _busy_in(runtime), runner.leaked_threads
-        return WorkerLoad(slots, busy, given_back, held_by, refusals, *counts)
+        return WorkerLoad(slots, busy, given_back, throttled_by, refusals, *counts)
 
     return ProcessSnapshot(
         "worker",

@@ -89,11 +89,11 @@ class AuditLog:
 
     async def answered(self, row: str, status: int) -> None:
         """Record the status of the response; if that fails, the action stays done and a warning is logged."""
-        await self._keep("answered", {"row": row, "status": status})
+        await self._write("answered", {"row": row, "status": status})
 
     async def failed(self, row: str, status: int, reason: str | None) -> None:
         """Record the failure of an action that already has a row; if that fails, a warning is logged."""
-        await self._keep("failed", {"row": row, "status": status, "refusal": reason})
+        await self._write("failed", {"row": row, "status": status, "refusal": reason})
 
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
         """Record that nothing was done, with status and reason; if that fails, a warning is logged.
@@ -101,9 +101,9 @@ class AuditLog:
         `row` is the identifier of the row that was rolled back with the attempt. If it was committed after all, because
         the connection was lost during the commit, it stays as it is.
         """
-        await self._keep("not_done", {**asdict(action), "row": row, "status": status, "refusal": reason})
+        await self._write("not_done", {**asdict(action), "row": row, "status": status, "refusal": reason})
 
-    async def _keep(self, name: str, params: Mapping[str, Any]) -> None:
+    async def _write(self, name: str, params: Mapping[str, Any]) -> None:
         try:
             await self._connection.execute(query("operators", name), params)
         except TaskerError as error:

@@ -229,7 +229,7 @@ class Subscription:
     async def _reading(self) -> AsyncGenerator[int]:
         """Acquire the lease and yield the start position. The lease is renewed meanwhile and released at the end."""
         begin = await self._joined()
-        beat = asyncio.ensure_future(self._keep())
+        beat = asyncio.ensure_future(self._renew_lease())
         try:
             yield begin
         finally:
@@ -276,7 +276,7 @@ class Subscription:
                 hint="start the iteration again: unacknowledged events are delivered again",
             )
 
-    async def _keep(self) -> None:
+    async def _renew_lease(self) -> None:
         """Renew the lease while an event is handled."""
         while not self._lost:
             await asyncio.sleep(self._args["lease_ms"] / 3000)

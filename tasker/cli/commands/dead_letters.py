@@ -69,11 +69,11 @@ def retry(entry: str, reason: str, form: str, place: FleetTarget) -> None:
         return {**names, "status": now.current_state, "reset": retried.reset, "left": retried.left}
 
     done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: "\n".join([_entry_told(done), *retry_summary(done, place)]))
+    print_as(form, done, lambda done: "\n".join([_entry_text(done), *retry_summary(done, place)]))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 
-def _entry_told(done: dict[str, Any]) -> str:
+def _entry_text(done: dict[str, Any]) -> str:
     return f"entry {done['dlq_entry_uuid']} is {done['resolution_status']}"
 
 

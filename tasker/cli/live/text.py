@@ -18,9 +18,9 @@ from tasker.cli.render.values import (
     end_of_pause,
     held_by_pause,
     names_text,
-    nobody_serves,
     reported_text,
     state_text,
+    unserved_text,
 )
 from tasker.services.wording import countdown, duration, folded_names, one_line
 from tasker.views.progress import StepProgress
@@ -164,4 +164,4 @@ def _error(step: StepProgress) -> str:
 
 
 def _unserved(step: StepProgress) -> str:
-    return nobody_serves(step.unserved) if step.unserved else ""
+    return unserved_text(step.unserved) if step.unserved else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tasker.cli.render.values import attempt_text, nobody_serves, reported_text
+from tasker.cli.render.values import attempt_text, reported_text, unserved_text
 from tasker.dataclasses import dataclass
 from tasker.services.wording import URGENCY, countdown, counted, duration, one_line
 from tasker.template.drawing import TreeRow, tree_rows
@@ -166,4 +166,4 @@ def _error(step: StepProgress) -> str:
 
 
 def _unserved(step: StepProgress) -> str:
-    return nobody_serves(step.unserved) if step.unserved else ""
+    return unserved_text(step.unserved) if step.unserved else ""

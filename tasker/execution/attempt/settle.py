@@ -77,10 +77,10 @@ def _storable_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         # a copy, since the handler's author may still change the original
         return dict(as_stored(encode(metadata, limit_bytes=WARN_BYTES)))
     except NotStorable:
-        return _kept(metadata)
+        return _storable_entries(metadata)
 
 
-def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _storable_entries(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the keys that can be stored: a traceback is worth keeping even if a value beside it is not JSON."""
     stored: dict[str, Any] = {}
     left_out: list[str] = []

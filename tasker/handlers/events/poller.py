@@ -166,7 +166,7 @@ class InProcessDomainEventPoller(PollingThread):
 
     def _hand_on(self) -> int:
         for listener in self.listeners:
-            listener.look()
+            listener.check_timeout()
         return self._take(SubscriberThread.enqueue)
 
     def _take(self, bring: Callable[[SubscriberThread, str, Any], None]) -> int:

@@ -51,7 +51,7 @@ class DescribedTask(BaseModel):
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _has_one_name(self) -> Self:
         if (self.name is None) == (self.template_name is None):
             raise ValueError("give the template as `name` or as `template_name`")
         if self.context is not None and self.configuration is not None:

@@ -69,7 +69,7 @@ class SubmissionAdmission:
     def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
         self._rates: dict[str, DrainRate] = {}
-        self._looks: dict[str, QueueDepth] = {}
+        self._depths: dict[str, QueueDepth] = {}
         self.refused: Counter[str] = Counter()
         """Refusals by namespace."""
         self.overflows: Counter[str] = Counter()
@@ -77,13 +77,13 @@ class SubmissionAdmission:
 
     async def admission(self, namespace: str) -> NamespacePressure:
         """Read the current depth of the namespace, and whether it accepts new work."""
-        pressure = await self._look(namespace)
-        before = self._looks.get(namespace)
-        self._looks[namespace] = QueueDepth(self._clock.monotonic(), pressure)
+        pressure = await self._read_depth(namespace)
+        before = self._depths.get(namespace)
+        self._depths[namespace] = QueueDepth(self._clock.monotonic(), pressure)
         self._log_level(pressure, before.found.level if before else Level.NORMAL)
         return pressure
 
-    async def _look(self, namespace: str) -> NamespacePressure:
+    async def _read_depth(self, namespace: str) -> NamespacePressure:
         args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
         counts = await retry_read_once(lambda: self._engine.read("depth", args))
         rate = self._rates.setdefault(namespace, DrainRate())
@@ -110,10 +110,10 @@ class SubmissionAdmission:
             if seconds is not None:
                 self.refused[plan.namespace] += 1
                 raise self._refusal(pressure, self._limits.limit(priority), seconds)
-        self._looks[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
+        self._depths[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
 
     def _has_room(self, namespace: str) -> bool:
-        depth = self._looks.get(namespace)
+        depth = self._depths.get(namespace)
         if depth is None or self._clock.monotonic() - depth.at >= DEPTH_SECONDS:
             return False
         return depth.found.depth + depth.added < self._limits.critical

@@ -50,8 +50,8 @@ class Waiters:
 
     def __init__(self, ask: Ask, identity: str, listener: Callable[[Heard], EndListener], *, watches: bool) -> None:
         self._ask, self._watches = ask, watches
-        self.identity, self._listener = identity, listener(self.heard)
-        self._told: set[str] = set()
+        self.identity, self._listener = identity, listener(self.on_notification)
+        self._notified: set[str] = set()
         """Tasks whose ends are notified to this program."""
         self._named: set[str] = set()
         """Awaited tasks that are reported to have ended, but not yet read."""
@@ -70,7 +70,7 @@ class Waiters:
 
     def ended(self, task_uuid: str) -> None:
         """Complete the waits for this task, which has ended."""
-        self._told.discard(task_uuid)
+        self._notified.discard(task_uuid)
         self._ended[task_uuid] = None
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
@@ -80,12 +80,12 @@ class Waiters:
 
     def recheck(self) -> None:
         """Poll all awaited tasks, because some ends elsewhere may have been missed."""
-        self._told &= self._waiting.keys()
+        self._notified &= self._waiting.keys()
         self._missed += 1
         self._all = True
         self._changed.set()
 
-    def heard(self, tasks: Sequence[str]) -> None:
+    def on_notification(self, tasks: Sequence[str]) -> None:
         """Handle a notification of ended tasks; without tasks, some ends may have been missed.
 
         Tasks for which no wait exists yet are remembered, and read when a wait begins.
@@ -123,10 +123,10 @@ class Waiters:
 
         If some may have been missed since the submission began, they are not noted, so a wait polls them at once.
         """
-        if len(self._told) > REMEMBERED:
-            self._told &= self._waiting.keys()
+        if len(self._notified) > REMEMBERED:
+            self._notified &= self._waiting.keys()
         if registration.waiter is not None and registration.missed == self._missed:
-            self._told.update(
+            self._notified.update(
                 answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult) and answer.created
             )
 
@@ -176,8 +176,8 @@ class Waiters:
         self._waiting.setdefault(task_uuid, set()).add(future)
         if looks:
             self._looking.add(future)
-        if task_uuid not in self._told or not self._listener.is_listening:
-            self._look_soon(task_uuid)
+        if task_uuid not in self._notified or not self._listener.is_listening:
+            self._poll_soon(task_uuid)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll(), name="waiters")
         try:
@@ -190,7 +190,7 @@ class Waiters:
                 if not waiting:
                     del self._waiting[task_uuid]
 
-    def _look_soon(self, task_uuid: str) -> None:
+    def _poll_soon(self, task_uuid: str) -> None:
         """Schedule a poll of a task whose end is not notified.
 
         It happens at once, or within `LOOKS.longest` if this process has a worker, which may report the end before.
@@ -233,7 +233,7 @@ class Waiters:
 
     @property
     def _pauses(self) -> BackoffPolicy:
-        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._told else POLLS
+        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._notified else POLLS
 
     async def _turn(self, pause: float, *, due: bool) -> bool:
         """Poll all awaited tasks if `due` or if ends may have been missed, else only those reported or new. Return True
@@ -247,16 +247,16 @@ class Waiters:
         if everything or new:
             with contextlib.suppress(DatabaseError):
                 await self._register(pause)
-        if new and not self._are_told(named):
+        if new and not self._are_notified(named):
             everything = self._fresh = True
         try:
-            await self._look(list(self._waiting if everything else named))
+            await self._read_ended(list(self._waiting if everything else named))
         except DatabaseError:
             self._due = min(self._due, asyncio.get_running_loop().time() + self._pauses.first)
         return everything
 
-    def _are_told(self, tasks: set[str]) -> bool:
-        return self._listener.is_listening and tasks & self._waiting.keys() <= self._told
+    def _are_notified(self, tasks: set[str]) -> bool:
+        return self._listener.is_listening and tasks & self._waiting.keys() <= self._notified
 
     def _next(self, pause: float) -> float:
         """Return the pause after a poll of all; it is short again after missed notifications or new waits."""
@@ -266,13 +266,13 @@ class Waiters:
     async def _register(self, pause: float) -> None:
         """Register for notifications of tasks submitted without them, unless they are likely to end soon in this
         process."""
-        unreported = list(self._waiting.keys() - self._told) if self._listener.useful else []
-        if self._watches and (pause < POLLS.longest or len(unreported) > MOST_REGISTERED):
+        unregistered = list(self._waiting.keys() - self._notified) if self._listener.useful else []
+        if self._watches and (pause < POLLS.longest or len(unregistered) > MOST_REGISTERED):
             return
-        for first in range(0, len(unreported), MOST_REGISTERED):
-            args = {"waiter": self.identity, "tasks": unreported[first : first + MOST_REGISTERED]}
+        for first in range(0, len(unregistered), MOST_REGISTERED):
+            args = {"waiter": self.identity, "tasks": unregistered[first : first + MOST_REGISTERED]}
             ((answer,),) = await self._ask(REGISTER, {"args": json.dumps(args)})
-            self._told.update(answer["told"])
+            self._notified.update(answer["told"])
 
     async def _is_final(self, task_uuid: str) -> bool:
         """Read whether the task has ended: an operator may have reopened a failed task."""
@@ -281,7 +281,7 @@ class Waiters:
         self._ended.pop(task_uuid, None)
         return False
 
-    async def _look(self, tasks: Sequence[str]) -> None:
+    async def _read_ended(self, tasks: Sequence[str]) -> None:
         if tasks:
             rows = await self._ask(query("tasks", "ended"), {"tasks": _array(tasks)})
             for task_uuid, exists in rows:

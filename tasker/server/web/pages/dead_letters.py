@@ -139,7 +139,7 @@ async def update_entry(request: Request, entry: str) -> Response:
         )
         return f"Kept; the entry is {status.replace('_', ' ')}."
 
-    return await _done_or_told(request, entry, act)
+    return await _act_or_show_error(request, entry, act)
 
 
 @routes.post("/dead-letters/entries/{entry}/retry", **needs(Permission.STEPS_RESOLVE, confines=True, operates=True))
@@ -155,7 +155,7 @@ async def retry(request: Request, entry: str) -> Response:
             return f"Nothing of it has failed any more.{left}"
         return f"{counted(len(done.reset), 'step')} will run again, and the entry is closed.{left}"
 
-    return await _done_or_told(request, entry, act)
+    return await _act_or_show_error(request, entry, act)
 
 
 @routes.post("/dead-letters/open", **CHANGE)
@@ -173,7 +173,7 @@ async def open_entry(request: Request) -> Response:
 Act = Callable[[Form, DeadLetter], Awaitable[str]]
 
 
-async def _done_or_told(request: Request, entry: str, act: Act) -> Response:
+async def _act_or_show_error(request: Request, entry: str, act: Act) -> Response:
     """Perform the action; if it fails, show the entry again with the error and the typed values."""
     form, dead_letter = sent(request), await own_entry(request, entry)
     try:
