@@ -10,7 +10,7 @@ from tasker.services.fleet.overview import Activity, NamespaceActivity, Overview
 from tasker.services.wording import counted, duration, number
 
 MOST_NAMED = 5
-"""Handlers that are named one by one; of more the number is told."""
+"""Number of handlers listed by name; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _lost(overview: Overview) -> Iterator[Need]:
 
 def _dead_letters(overview: Overview) -> Iterator[Need]:
     if overview.dead_letters:
-        text = f"{counted(overview.dead_letters, 'dead letter')} to look into"
+        text = f"{counted(overview.dead_letters, 'dead letter')} to resolve"
         yield Need(text, "find the cause, then replay or resolve", "dead-letters", {})
 
 
@@ -124,7 +124,7 @@ def figures(overview: Overview, lately: Activity) -> Sequence[Figure]:
     live = [process for process in overview.processes if process.state == "live" and process.kind == "worker"]
     slots, busy = sum(worker.slots for worker in live), sum(worker.in_hand for worker in live)
     wait = "none" if lately.wait_p50_ms is None else duration(lately.wait_p50_ms)
-    slow = "" if lately.wait_p95_ms is None else f"95 of 100 within {duration(lately.wait_p95_ms)}"
+    slow = "" if lately.wait_p95_ms is None else f"p95 {duration(lately.wait_p95_ms)}"
     return (
         Figure("open tasks", number(overview.open), f"{number(overview.submitted)} submitted in the last minute"),
         Figure(
@@ -193,7 +193,7 @@ def _waits(lately: Activity, rows: Sequence[Sequence[float | None]]) -> Chart:
     words = "no step has waited"
     if lately.wait_p50_ms is not None and lately.wait_p95_ms is not None:
         words = (
-            f"half of the steps within {duration(lately.wait_p50_ms)}, 95 of 100 within {duration(lately.wait_p95_ms)}"
+            f"median {duration(lately.wait_p50_ms)}, p95 {duration(lately.wait_p95_ms)}"
         )
     lines = zip(("runs", "retries"), ([value or 0.0 for value in row] for row in rows), strict=True)
     return Chart("waits", "Wait in the queue", words, [ChartLine(*line) for line in lines])
