@@ -78,7 +78,7 @@ class Link:
 
     def _unavailable(self, problem: str) -> BackendUnavailable:
         where = ", ".join(url.rpartition("@")[2] for url in self._settings.url.split(","))
-        hint = "check the server's address and that it is running; an open backend connects again by itself"
+        hint = "check the server's address and that it is running; an open backend reconnects automatically"
         return BackendUnavailable(f"the connection to NATS at {where} {problem}", hint=hint)
 
     @contextmanager

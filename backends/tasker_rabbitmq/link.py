@@ -201,7 +201,7 @@ class Link:
         return ending
 
     def unavailable(self, problem: str) -> BackendUnavailable:
-        hint = "an open backend connects again by itself: try again"
+        hint = "an open backend reconnects automatically: try again"
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)
 
 

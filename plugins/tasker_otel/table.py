@@ -70,7 +70,7 @@ class OtelTable(Table):
         0,
         1,
         "The share of tasks that are traced, of those that were submitted without a traceparent.",
-        advice="The others are traced where their traceparent says so.",
+        advice="The others are traced if their traceparent is sampled.",
         variable="OTEL_TRACES_SAMPLER_ARG",
     )
     detail: Literal["tasks", "all"] = choice(

@@ -66,7 +66,7 @@ class Poster:
         return Answer(f"more than {REDIRECTIONS} redirections")
 
     async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
-        """Return the status and the headers; the body is not read, whatever its length."""
+        """Return the status and the headers; the body is not read."""
         self._check(url)
         port = url.port or (443 if url.scheme == "https" else 80)
         address = await resolved(url.host, port, self._settings.private_networks)

@@ -38,7 +38,7 @@ RETRIES = 100
 BUSY_SECONDS = 0.5
 """Interval of checks for more retries while all due ones are in progress."""
 CONNECTIONS = 3
-"""Database connections of a process, whatever the number of endpoints: statements are short, and wait for each other.
+"""Database connections of a process, for any number of endpoints: statements are short, and wait for each other.
 """
 JOINING = BackoffPolicy(1.0, 60.0, spread=0.2)
 _log = logging.getLogger("tasker.webhooks")

@@ -199,7 +199,7 @@ class App(AppLifecycle):
         """Create a task, wait for its end and return the report with all results.
 
         `timeout` is in seconds, for both together: a `TimeoutError` says whether the task continues, or may not have
-        been created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        been created. Without an `idempotency_key` every run is a new task under any identity strategy.
         Raises the errors of `submit` and `wait`.
         """
         key = options.get("idempotency_key")

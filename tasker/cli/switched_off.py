@@ -77,6 +77,6 @@ def _names(plugin: Installed, chosen: PluginChoice) -> Sequence[str | None]:
     hooks, refusal = ready(plugin, chosen)
     try:
         answer = answer_of(hooks[COMMANDS]) if refusal is None and COMMANDS in hooks else ()
-    except Exception:  # whatever the error, there is no such command
+    except Exception:  # for any error there is no such command
         return ()
     return [command.name for command in answer or () if isinstance(command, click.Command)]

@@ -260,7 +260,7 @@ def _other_isolation(isolation: str) -> UsageError:
     return UsageError(
         f"tasker needs READ COMMITTED, this transaction is {isolation.upper()}",
         hint="begin one that is READ COMMITTED, PostgreSQL's default: whether a task exists already is to be seen also"
-        " when somebody else commits it meanwhile",
+        " if another call commits it meanwhile",
     )
 
 

@@ -64,7 +64,7 @@ class Pool(Statements, Generic[C]):
     """Pool that runs each statement on a free connection, of at most `max_connections`.
 
     A connection is lent for one statement, or for a transaction whose statements all go to it (`GuardedConnection`): so
-    nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck.
+    no caller ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck.
     One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
     opens by itself.
 

@@ -28,7 +28,7 @@ from tasker.resilience.outage import level_of
 from tasker.template.plan import Plan
 
 TARGETS = {kind: str(path[-1]) for kind, move in CHANGES.items() for path in move.paths[:1]}
-"""Target state of each kind of change, whatever the former state. A ready step continues from `pending`."""
+"""Target state of each kind of change, from any former state. A ready step continues from `pending`."""
 PARKED = {"ok": "enqueued_for_orchestration"} | dict.fromkeys(("retry", "fail"), "enqueued_as_error_for_orchestration")
 """Target states if a worker leaves its results to an orchestrator."""
 

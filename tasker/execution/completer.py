@@ -176,7 +176,7 @@ class Completer:
             await self._worker.accept(advanced)
 
     async def _flush_batch(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
-        """Store results whatever the state of the breaker, and report the time per result to it.
+        """Store results in every state of the breaker, and report the time per result to it.
 
         New results skip tasks that are locked; results that were skipped before wait for the lock.
         """

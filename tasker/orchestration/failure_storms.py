@@ -26,7 +26,7 @@ class FailureBurstSettings:
     pauses: str = STORM_PAUSES
     """Scope of the pause: `namespace`, `template` or `step`."""
     resume_seconds: int = 0
-    """Time after which the pause ends by itself. 0: an operator ends it."""
+    """Time after which the pause ends automatically. 0: an operator ends it."""
 
 
 class FailureBurstMonitor:

@@ -31,7 +31,7 @@ NEVER_EVALUATED = (
 class FinalizationConsumer:
     """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing.
 
-    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
+    `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:

@@ -120,7 +120,7 @@ class ParkingProcessor:
 class ParkedResultConsumer:
     """Consumer that ends parked steps: the orchestrator's half of the path.
 
-    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
+    `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
 
     def __init__(
@@ -139,9 +139,9 @@ class ParkedResultConsumer:
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Take messages of the results queue, end their steps, and return how many steps they named.
 
-        Takes about so many as that: what this process has in hand no other can end. It goes by the messages before.
-        What points to no step is set aside; what cannot be ended now comes again after `LATER_SECONDS`. A step
-        over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
+        Receives about that many, because no other process can end the received ones. A message without a step is
+        quarantined; a step that cannot be ended now comes again after `LATER_SECONDS`. A step that has crashed several
+        processes fails. Raises `DatabaseError`, after which all messages come again.
         """
         messages = await self._receptions.take(max(1, min(limit // self._each, MOST_MESSAGES)))
         parts, later = parts_of(messages, limit), False

@@ -152,7 +152,9 @@ class ParkedStepEvaluator:
         busy = {change["t"] for change in changes if answer.verdicts.get(change["s"]) is Verdict.BUSY}
         self._kept -= {change["t"] for change in changes} - busy
         if waited and busy:
-            _log.warning("parked_results_deferred tasks=%s reason=somebody keeps them locked: see pg_locks", len(busy))
+            _log.warning(
+                "parked_results_deferred tasks=%s reason=locked by another transaction: see pg_locks", len(busy)
+            )
             self._wait = False
             self._kept |= busy
 

@@ -87,7 +87,7 @@ class SweepSettings:
     slice: int = SWEEP_SLICE
     """Number of open tasks per query."""
     hint_grace_ms: int = HINT_GRACE_MS
-    """Age of an enqueued step before its message is looked for; doubles with every repair, up to 64 times."""
+    """Age of an enqueued step before its message is checked; doubles with every repair, up to 64 times."""
     park_grace_ms: int = PARK_GRACE_MS
     idle_grace_ms: int = IDLE_GRACE_MS
     repair_ms: int = 60_000
@@ -109,7 +109,7 @@ class SweepSettings:
 
 
 class Sweeper:
-    """The sweep of one process. `on_advanced` gets each answer of the engine at once, whatever fails afterwards."""
+    """The sweep of one process. `on_advanced` gets each answer of the engine at once, even if a later step fails."""
 
     def __init__(
         self,
@@ -360,7 +360,7 @@ def _simple(kind: str, row: FoundStep) -> StepChange:
 def _unserved(row: UnservedStep) -> StepChange:
     """Return the change that fails the step permanently: no worker has had its handler for too long (rule 16)."""
     error = {
-        "message": f"nobody serves {row.callable!r} (namespace {row.namespace}): no worker has this handler",
+        "message": f"no worker of namespace {row.namespace} has the handler {row.callable!r}",
         "error_type": "handler_not_found",
         "retryable": False,
         "handler": row.callable,

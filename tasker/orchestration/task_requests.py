@@ -1,7 +1,7 @@
 """Tasks submitted by message: the queue `orchestration_task_requests`.
 
 Requests for one template become tasks in one transaction; messages are acknowledged after its commit. A request that
-comes again asks for the same task. One that cannot be met is set aside with the reason and holds nobody up.
+comes again asks for the same task. An invalid request is quarantined with the reason and blocks no other.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RequestedTask:
 class TaskRequestConsumer:
     """Consumer that creates tasks from messages. With `admission`, requests for a full namespace are deferred.
 
-    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
+    `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ def _asked_for(message: QueuedMessage) -> dict[str, Any]:
     """Return the log fields of the message's task, or none if the message cannot be read."""
     try:
         decoded = TaskRequestMessage.decode(message.payload)
-    except Exception:  # whatever is wrong with the message, the refusal says it
+    except Exception:  # any error of the message is the reason of its refusal
         return {}
     request = decoded.request
     place = TraceContext(request.traceparent, request.tracestate) if request.traceparent else None

@@ -232,8 +232,8 @@ class Upkeep:
         return answer.promoted
 
     def on_notification(self, payload: str) -> None:
-        """Receive a notification of `TIMERS_CHANNEL`: a step is due in so many milliseconds; empty: nobody keeps the
-        time."""
+        """Receive a notification of `TIMERS_CHANNEL`: a step is due in so many milliseconds; empty: no process is
+        the timekeeper."""
         if not payload:
             self._schedule.recheck_in(self._random.random() * LATE_SECONDS * 1000)
         elif self._keeps_time and payload.isdecimal():

@@ -87,7 +87,7 @@ class Outage:
         if self.is_on or began < self._answered_at:
             return
         self._since = began
-        retries = "trying again until it answers" if error.retryable else "trying again, which will not mend it"
+        retries = "trying again until it answers" if error.retryable else "trying again, although that cannot help"
         level = logging.WARNING if error.retryable else logging.ERROR
         self._log.log(level, "%s %s; %s", self._lost, " ".join(error.message.split()), retries)
 

@@ -236,7 +236,7 @@ class OperatorAudit:
             await self._log.answered(self._row, status)
 
     async def _failed(self, status: int | None, reason: str | None) -> None:
-        """Record a failure, unless the change is committed: then it stays recorded as done, whatever fails
+        """Record a failure, unless the change is committed: then it stays recorded as done, even if something fails
         afterwards."""
         if self._state is _State.BEGUN and self._row is not None:
             if status is not None:

@@ -261,8 +261,8 @@ LIFECYCLE = Mapping(
         Key("max_waiting_for_retry_minutes", MINUTES, "Minutes a task may wait for a retry."),
         Key("max_steps_in_process_minutes", MINUTES, "Minutes a task may have steps in process."),
         Key("staleness_action", Choice(("dlq",)), "What happens to a stale task.", default="dlq"),
-        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails by itself."),
-        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task is listed for investigation by itself."),
+        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails automatically."),
+        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task automatically gets a dead letter."),
     ),
 )
 

@@ -253,7 +253,7 @@ class Plan:
 
     @cached_property
     def id(self) -> TemplateId:
-        """Identifier of the plan; its hash is that of what the author wrote, whatever a fleet's defaults are."""
+        """Identifier of the plan; its hash is that of what the author wrote, without a fleet's defaults."""
         from tasker.template.content_hash import content_hash  # it imports the retry profiles, which import this module
 
         return TemplateId(self.namespace, self.name, self.version, content_hash(self))

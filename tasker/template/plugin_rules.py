@@ -55,7 +55,7 @@ def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft],
             findings = rule.judge(plan)
         except RuleFailed as error:
             message = f"the rules of the plugin `{rule.plugin}` could not be asked: {error}"
-            reading.report.add("T086", message, reading.value("name"), "mend or disable it: tasker plugin list")
+            reading.report.add("T086", message, reading.value("name"), "fix or disable it: tasker plugin list")
         else:
             for finding in findings:
                 _report(rule, finding, steps, reading)

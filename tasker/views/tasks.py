@@ -114,7 +114,7 @@ class TaskReport:
     expires_at: datetime | None = None
     """Time at which the task is cancelled if no worker has begun it."""
     waits_until: datetime | None = None
-    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     more_steps: int = 0
     """Steps behind those that are here, where a page of them was asked for."""
 

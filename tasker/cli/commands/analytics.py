@@ -133,7 +133,9 @@ def _scaling(advice: Sequence[ScalingAdvice]) -> str:
         for row in advice
     ]
     return (
-        table(("namespace", "workers", "in hand", "waiting", "ended", "step", "why"), rows) if rows else "no namespaces"
+        table(("namespace", "workers", "in flight", "waiting", "ended", "step", "why"), rows)
+        if rows
+        else "no namespaces"
     )
 
 

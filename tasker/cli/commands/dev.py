@@ -139,7 +139,7 @@ class _Child:
         return (self._process.poll() or 0) < 0 and self._told is not self._process
 
     def has_given_up(self) -> bool:
-        """Return True once for a worker that ended by itself, e.g. for a mistake in a file: a change restarts it."""
+        """Return True once for a worker that exited on its own, e.g. for an error in a file: a change restarts it."""
         if (self._process.poll() or 0) <= 0 or self._told is self._process:
             return False
         self._told = self._process

@@ -84,7 +84,7 @@ def rerun(
     Without --from it starts at the first failed step, or at the first step if none has failed.
 
     That step runs again, with everything below it and everything that is not done; the results of all other steps are
-    reused. Decisions and batches below the step are made anew. The old task is not changed, in whatever state it is;
+    reused. Decisions and batches below the step are made anew. The old task is not changed, in any state;
     `task retry` continues failed steps of the same task instead.
 
     With --set the new task has another input. Steps whose results are reused do not see it.

@@ -26,13 +26,13 @@ KILL_SECONDS = 2.0
 """Seconds after a worker's own limit for an orderly stop, after which it is killed."""
 
 RESTART_SECONDS = 1.0
-"""Pause before a worker that ended by itself is replaced, so that one that ends at once causes no busy loop."""
+"""Pause before an exited worker is replaced, so that a worker that exits at once causes no busy loop."""
 
 
 def start_child(
     command: Sequence[str], database_url: str | None = None, sockets: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a command that stops by itself when this process is gone, even by `kill -9`. It inherits the `sockets`.
+    """Start a command that stops when this process is gone, even by `kill -9`. It inherits the `sockets`.
 
     The URL is passed through standard input: `ps` shows arguments to everybody, and an environment variable would
     replace one of the same name that handlers read.

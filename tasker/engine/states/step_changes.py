@@ -140,7 +140,7 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         stores_failure=True,
         drops_result=True,
     ),
-    # Expires the steps of a stale task, in whatever state they wait, so that an operator decides.
+    # Expires the steps of a stale task, in every waiting state, so that an operator decides.
     "expire": StepChangeKind(
         (
             (_S.PENDING, _S.ERROR),

@@ -83,7 +83,7 @@ class UnreportedEnd:
 
 
 class AttemptCancelled(UnreportedEnd):
-    """The task or the step was cancelled; the step's row says so already."""
+    """The task or the step was cancelled; the step's row has that state already."""
 
     __slots__ = ()
 

@@ -252,7 +252,7 @@ def isolate_failure(ending: Ending) -> Ending:
         return ending
     message = (
         f"{ending.message}. Two workers were lost while they ran this step, and the process that it was then given for"
-        " itself has ended as well, so it is not tried again: mend the handler and run `tasker task step reset`, or"
+        " itself has ended as well, so it is not tried again: fix the handler and run `tasker task step reset`, or"
         " say `execution: {mode: process}` in the template, which keeps it apart from the start"
     )
     return replace(ending, message=message, error_type="killed_its_workers", retryable=False)

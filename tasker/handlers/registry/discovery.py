@@ -137,7 +137,7 @@ def _hint(error: BaseException, path: Path | None) -> str | None:
     if isinstance(error, TaskerError):
         return error.hint
     if isinstance(error, SystemExit):
-        return "it would end the worker: what is for running it by itself belongs below `if __name__ == '__main__':`"
+        return "it would end the worker: move code for running the file directly below `if __name__ == '__main__':`"
     if isinstance(error, TypeError) and "'module' object is not callable" in str(error):
         return _module_for_its_function(error)
     if isinstance(error, ImportError) and "beyond top-level package" in str(error):
@@ -234,7 +234,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_imported_by_its_package(file: Path) -> bool:
-    """Return True if the `__init__.py` beside the file imports it: it is part of the package, whatever its name."""
+    """Return True if the `__init__.py` beside the file imports it: it is part of the package, under any name."""
     init = file.with_name("__init__.py")
     return file != init and init.is_file() and file.stem in _imports_of(init)
 

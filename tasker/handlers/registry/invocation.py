@@ -29,7 +29,7 @@ class ContextFunction(FunctionHandler):
     handler_role = None
 
     def readers(self) -> Mapping[str, Reader]:
-        """Return the reader of the parameter, whatever its name."""
+        """Return the reader of the parameter, which may have any name."""
         return {next(iter(inspect.signature(self.function).parameters), "context"): lambda context: context}
 
 

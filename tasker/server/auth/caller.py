@@ -19,7 +19,7 @@ Method = Literal["disabled", "jwt", "api_key"]
 class AuthenticatedCaller:
     """Sender of a request; `name` is recorded with its actions.
 
-    `confined_to` are the only namespaces that they see and change, whatever their grants say; None: all of them.
+    `confined_to` are the only namespaces that they see and change, regardless of their grants; None: all of them.
     `known_until` is when their token expires, in seconds since 1970; None: never.
     """
 

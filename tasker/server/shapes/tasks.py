@@ -164,7 +164,7 @@ class TaskResponse(BaseModel):
     expires_at: datetime | None = None
     """Time at which the task is cancelled if no worker has begun it; null if it never is, or has ended."""
     waits_until: datetime | None = None
-    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     total_steps: int
     pending_steps: int
     in_progress_steps: int

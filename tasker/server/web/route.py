@@ -35,7 +35,7 @@ class PageRoute(GuardedRoute):
     """Status of a successful action: a redirect to the page that confirms it."""
     knows_parameters = False
     has_viewer = True
-    """False where an answer is the same for everybody: nobody is asked then who looks."""
+    """False if the answer is the same for every caller: no sign-in is needed then."""
 
     def get_route_handler(self) -> Handler:
         """Return the route's function behind the gate."""

@@ -50,7 +50,7 @@ class NamespacePressure:
 
     @property
     def accepts(self) -> bool:
-        """True if new work is accepted, whatever its priority."""
+        """True if new work of every priority is accepted."""
         return self.retry_after is None
 
 

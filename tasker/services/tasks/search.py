@@ -203,7 +203,7 @@ def _pagination(limit: int, offset: int, count: int) -> View:
 
 
 def _with_utc(row: View) -> View:
-    """Return the document with its times in UTC, whatever the session's time zone."""
+    """Return the document with its times in UTC, regardless of the session's time zone."""
     return {key: _utc(value) if key.endswith(("_at", "_until")) else value for key, value in row.items()}
 
 

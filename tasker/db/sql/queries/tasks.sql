@@ -5,7 +5,7 @@
 -- thousand the names of their fields would be half of the text. No row when there is no such task. What
 -- belongs to a step comes by an index on the step, and only where there is some: a step that is complete with
 -- its one claim has neither failed nor been reused. The parents of static steps are ordinals, those of others
--- come once as `edges`: whoever reads puts them together. `{of_page}` and `{names}` are empty and null, or a
+-- come once as `edges`: the reader combines them. `{of_page}` and `{names}` are empty and null, or a
 -- page of the steps and the names of its static parents (`page_of_steps`, `static_names`).
 select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'template', nt.name,
   'version', nt.version, 'status', t.state, 'priority', t.priority, 'created_at', t.created_at,

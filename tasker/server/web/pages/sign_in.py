@@ -18,7 +18,7 @@ routes = page_router()
 
 @routes.get("/sign-in")
 async def show_form(request: Request) -> Response:
-    """Show the form; where nobody is asked who they are, and to who is signed in already, the overview."""
+    """Show the form, or the overview if authentication is disabled or the caller is signed in."""
     if caller_on(request) is None:
         return page(request, "sign_in.html", next=request.query_params.get("next", ""), problem=None)
     return redirect(request)

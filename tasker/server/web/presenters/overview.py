@@ -192,9 +192,7 @@ def _tasks(lately: Activity, rows: Sequence[Sequence[float]]) -> Chart:
 def _waits(lately: Activity, rows: Sequence[Sequence[float | None]]) -> Chart:
     words = "no step has waited"
     if lately.wait_p50_ms is not None and lately.wait_p95_ms is not None:
-        words = (
-            f"median {duration(lately.wait_p50_ms)}, p95 {duration(lately.wait_p95_ms)}"
-        )
+        words = f"median {duration(lately.wait_p50_ms)}, p95 {duration(lately.wait_p95_ms)}"
     lines = zip(("runs", "retries"), ([value or 0.0 for value in row] for row in rows), strict=True)
     return Chart("waits", "Wait in the queue", words, [ChartLine(*line) for line in lines])
 

@@ -1,6 +1,6 @@
 -- What has happened lately, for charts: by namespace the tasks that were submitted and ended in each slice of
 -- a span of time, how its open tasks stand, how long its steps waited in the queue. Reads the newest tasks of
--- the span and what is open, both bounded: whatever is older costs nothing.
+-- the span and what is open, both bounded: older rows cost nothing.
 -- p_args: {seconds, slices, tasks: at most so many of the span, and of the open ones; steps: so many
 --   of them, of tasks all over the span, are asked how long they waited, namespaces (all), offset (0): so
 --   many namespaces, those in which something happens first, each by name}

@@ -10,7 +10,7 @@
 --   breakers: [{breaker, steps, until}], pauses: how many, open: tasks that have not ended,
 --   namespaces: how many there are, unworked: of them those with steps in the queue or held and no live
 --   worker, unworked_queues: the five fullest of these, as in queues,
---   dead_letters: those that wait for somebody (of both at most 100,000 are counted), submitted,
+--   dead_letters: pending ones (of both at most 100,000 are counted), submitted,
 --   failed_attempts: in the last minute,
 --   running: [{task, step, template, percent, done, total, message, reported_at, eta_seconds}]: of the steps
 --     whose handlers have reported progress within the last five minutes the 20 that report for longest,

@@ -1,7 +1,6 @@
--- Counts new dead letters, and those that stopped being pending with the time that they were pending,
--- whatever wrote
--- them: in the same transaction, on shards of their own (tasker.free_shard; no namespace has number 0), so no
--- writer waits for another.
+-- Counts new dead letters, and those that stopped being pending with the time that they were pending, for
+-- every writer: in the same transaction, on shards of their own (tasker.free_shard; no namespace has number
+-- 0), so no writer waits for another.
 create or replace function tasker.count_dead_letters() returns trigger
 language plpgsql
 set search_path to pg_catalog, pg_temp

@@ -78,7 +78,7 @@ as $$
   from ended e
 $$;
 
--- True if a finished task is kept whatever its age: it has a pending dead letter that is not from before
+-- True if a finished task of any age is kept: it has a pending dead letter that is not from before
 -- `p_pending_before` (null: of any age), or an open replay includes it.
 create or replace function tasker.is_kept(p_task uuid, p_pending_before timestamptz)
 returns boolean language sql stable as $$

@@ -17,7 +17,7 @@ begin
   begin
     perform tasker.wake_v1(array(select pg_catalog.jsonb_object_keys(answer operator(pg_catalog.->) 'sent')));
   exception when others then
-    raise warning 'nobody was woken: %', sqlerrm;
+    raise warning 'no worker was notified: %', sqlerrm;
   end;
 end
 $$;
