@@ -16,7 +16,7 @@ from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExp
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
-from tasker.logging.format import JsonFormatter, StepFilter, as_json, covered
+from tasker.logging.format import JsonFormatter, StepFilter, as_json, redact_line
 from tasker_otel.batches import Batches, sending
 from tasker_otel.exporter import resource_of
 from tasker_otel.spans import clean
@@ -99,7 +99,7 @@ class LogHandler(logging.Handler):
             return
         token = sending.set(True)
         try:
-            self._logger(record.name).emit(log_record_of(record, covered(self._json.fields_of(record))))
+            self._logger(record.name).emit(log_record_of(record, redact_line(self._json.fields_of(record))))
         except Exception:
             self.handleError(record)
         finally:

@@ -121,7 +121,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
             f"server {os.getpid()} listens on {server.address} {_access_text(given.authenticator)}"
             f"{_where(options, server)}"
         )
-        await stop.asked()
+        await stop.requested()
         _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)
     finally:
         await server.stop()

@@ -26,7 +26,7 @@ from tasker.handlers.events.registries import PublisherRegistry
 from tasker.json_values import as_stored, encode
 from tasker.logging.lines import ids_of, log_line
 from tasker.plugins.hook_arguments import EventPublished
-from tasker.redaction import REDACTED, covered, has_sensitive, marks
+from tasker.redaction import REDACTED, has_sensitive, marks, redact_by_schema
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 
@@ -48,8 +48,8 @@ def says_all(result: Result, step: StepPlan) -> bool:
 
 def _of_result(value: Any, step: StepPlan, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
     plain = dict(value or {})
-    hidden = covered(step.result_schema, plain)
-    visible: Mapping[str, Any] = _with_declared(plain, hidden, covered(schema, plain))
+    hidden = redact_by_schema(step.result_schema, plain)
+    visible: Mapping[str, Any] = _with_declared(plain, hidden, redact_by_schema(schema, plain))
     return visible
 
 

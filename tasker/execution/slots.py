@@ -36,7 +36,7 @@ class Slots:
         self._reserved = 0
         self._bringing = False
         self._submits = False
-        self.promised = 0
+        self.reserved_for_results = 0
         """Number of results waiting to be written: their hand-offs will need as many slots."""
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
@@ -64,7 +64,7 @@ class Slots:
         submitted meanwhile; those steps would otherwise go through the queue. During a write, a claim of few steps is
         not worth its cost.
         """
-        free = max(0, self.free - self.promised)
+        free = max(0, self.free - self.reserved_for_results)
         if self._bringing and free < self.concurrency // 2:
             return 0
         if self._submits:  # several requests at once leave as much as one would
@@ -126,7 +126,7 @@ class Slots:
         reserved, unless there are more results. `waits` means that a task may be locked for long: claims do not wait
         then.
         """
-        if self.running or self.promised:
+        if self.running or self.reserved_for_results:
             limit = max(results, self.free // 2)
         else:
             limit = self.free - _submission_reserve(self.free) if self._submits else self.free

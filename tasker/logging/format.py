@@ -39,7 +39,7 @@ class BareFormatter(logging.Formatter):
     """Formats the redacted message with an exception below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text: str = covered(super().format(record))
+        text: str = redact_line(super().format(record))
         return text
 
 
@@ -64,7 +64,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             **self.fields_of(record),
         }
-        return as_json(covered(line))
+        return as_json(redact_line(line))
 
     def fields_of(self, record: logging.LogRecord) -> dict[str, Any]:
         """Return `message`, then the line's own fields or the step's ids and `fields`, then `exception` and `stack`.
@@ -81,7 +81,7 @@ class JsonFormatter(logging.Formatter):
 
 def as_json(record: Any) -> str:
     """Return redacted data as JSON; a value that JSON lacks becomes text, which is redacted here."""
-    return json.dumps(record, ensure_ascii=False, default=lambda value: covered(str(value)))
+    return json.dumps(record, ensure_ascii=False, default=lambda value: redact_line(str(value)))
 
 
 def _own_fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _own_fields(record: logging.LogRecord) -> dict[str, Any]:
     return {**entry, "fields": fields} if fields else entry
 
 
-def covered(value: Any) -> Any:
+def redact_line(value: Any) -> Any:
     """Return the text or data without the sensitive values known to the step whose handler runs here."""
     cover = covering.get()
     return value if cover is None else cover(value)
@@ -101,7 +101,7 @@ def covered(value: Any) -> Any:
 FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
 
 
-def cover_warnings() -> None:
+def redact_warnings() -> None:
     """Redact what Python itself writes to standard error when logging is not set up."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(BareFormatter())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, covered
+from tasker.cli.covering import SHOW_SENSITIVE, redacted
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, looks_like_a_task, run_on_fleet
 from tasker.engine.states.step import StepState
@@ -42,7 +42,7 @@ def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -
 
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
-        return [*await covered(app, task, await app.views.steps(task), show_sensitive)]
+        return [*await redacted(app, task, await app.views.steps(task), show_sensitive)]
 
     print_as(form, run_on_fleet(place, read), _steps_text)
 
@@ -58,7 +58,7 @@ def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Flee
 
     async def read(app: Fleet) -> Any:
         task = await find_task(app.tasks, task_uuid)
-        return await covered(app, task, await _step(app, task, step), show_sensitive)
+        return await redacted(app, task, await _step(app, task, step), show_sensitive)
 
     print_as(form, run_on_fleet(place, read), _step_text)
 
@@ -75,7 +75,7 @@ def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, pla
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
         one = (await _step(app, task, step))["step_uuid"] if step else None
-        return [*await covered(app, task, await app.views.audit(task, one), show_sensitive)]
+        return [*await redacted(app, task, await app.views.audit(task, one), show_sensitive)]
 
     print_as(form, run_on_fleet(place, read), _audit_text)
 

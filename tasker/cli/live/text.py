@@ -38,7 +38,7 @@ class JsonLines:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._told: dict[str, Any] = {}
+        self._printed: dict[str, Any] = {}
         self._news = WaitChanges()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
@@ -49,8 +49,8 @@ class JsonLines:
         for reason in self._news.among(feed.waits.reasons):
             self._line(feed.task_uuid, "waits", reason.to_dict())
         task = {name: getattr(feed.task, name) for name in TASK_FIELDS}
-        if self._told != {**task, "at": self._told.get("at")}:
-            self._told = task
+        if self._printed != {**task, "at": self._printed.get("at")}:
+            self._printed = task
             self._line(feed.task_uuid, "task", task)
 
     def say(self, text: str) -> None:

@@ -43,7 +43,7 @@ class HttpFleet:
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
         self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
-        self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
+        self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def submit_order(
         self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
@@ -77,7 +77,7 @@ class HttpTemplateTexts:
         await self._client.register_templates(text, environment=environment, force=force)
 
 
-class CoveredByTheServer:
+class RedactedByServer:
     """`tasker.services.viewer.SensitiveValues` through a server, which redacts its responses."""
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:

@@ -58,7 +58,7 @@ async def list_entries(
     service = program_of(request).dead_letters
     where = namespaces_of(request)
     entries = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset, namespaces=where)
-    return Json(await covered_entries(request, entries))
+    return Json(await redacted_entries(request, entries))
 
 
 @routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
@@ -90,14 +90,14 @@ async def get_staleness(request: Request, limit: Limit = 100) -> Json:
 async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
     """Return the newest entry of a task, with a snapshot of the task at that time."""
     entry = await program_of(request).dead_letters.of_task(task_uuid)
-    return Json((await covered_entries(request, [entry]))[0])
+    return Json((await redacted_entries(request, [entry]))[0])
 
 
 @routes.get("/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **READ)
 async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
     """Return one entry, with a snapshot of its task at that time."""
     entry = await own_entry(request, dlq_entry_uuid)
-    return Json((await covered_entries(request, [entry]))[0])
+    return Json((await redacted_entries(request, [entry]))[0])
 
 
 @routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **READ)
@@ -125,7 +125,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
         reason=body.reason,
         metadata=body.metadata,
     )
-    return Json((await covered_entries(request, [opened]))[0], 201)
+    return Json((await redacted_entries(request, [opened]))[0], 201)
 
 
 @routes.patch(
@@ -183,7 +183,7 @@ async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
     return entry
 
 
-async def covered_entries(request: Request, letters: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
+async def redacted_entries(request: Request, letters: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
     """Return the entries in their published form, redacted for the caller."""
     entries = [_entry(letter) for letter in letters]
     return await redact_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])

@@ -12,14 +12,14 @@ from starlette.responses import Response
 
 from tasker.errors import TaskerError, UsageError
 from tasker.operations.permissions import Permission
-from tasker.server.api.operators import covered_entries, may_close, own_entry
+from tasker.server.api.operators import may_close, own_entry, redacted_entries
 from tasker.server.auth.gate import actor_of, caller_of, namespaces_of, needs
 from tasker.server.covering import redact_failures
 from tasker.server.errors import problem_of, status_of
 from tasker.server.program import program_of
 from tasker.server.routes import require_task
 from tasker.server.web.forms import Form
-from tasker.server.web.pages.task import covered_report
+from tasker.server.web.pages.task import redacted_report
 from tasker.server.web.presenters.dead_letters import (
     MOST_TASKS,
     REMEDIES,
@@ -80,7 +80,7 @@ async def list_entries(request: Request, after: Annotated[str, Query(max_length=
     search, service = EntrySearch.of(request.query_params), program_of(request).dead_letters
     where = namespaces_of(request)
     matches = await service.list(**search.filters, limit=PER_PAGE + 1, after=after or None, namespaces=where)
-    entries = await covered_entries(request, matches[:PER_PAGE])
+    entries = await redacted_entries(request, matches[:PER_PAGE])
     last = matches[PER_PAGE - 1].dlq_entry_uuid if len(matches) > PER_PAGE else None
     states = [{"reason": entry.dlq_reason, "status": entry.resolution_status} for entry in matches]
     return page(
@@ -188,7 +188,7 @@ async def _act_or_show_error(request: Request, entry: str, act: Act) -> Response
 
 
 async def _page(request: Request, letter: DeadLetter, status: int = 200, **shown: Any) -> Response:
-    (entry,) = await covered_entries(request, [letter])
+    (entry,) = await redacted_entries(request, [letter])
     return page(
         request,
         "dead_letters/entry.html",
@@ -214,7 +214,7 @@ async def _task(request: Request, entry: DeadLetter) -> TaskReport | None:
         return None
     if where is not None and (entry.task_snapshot or {}).get("namespace") not in where:
         return None
-    return await covered_report(request, entry.task_uuid)
+    return await redacted_report(request, entry.task_uuid)
 
 
 READS = needs(Permission.DLQ_READ)
