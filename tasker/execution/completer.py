@@ -133,7 +133,7 @@ class Completer:
         await asyncio.sleep(0)  # lets claims run between two writes, which otherwise reserve every free slot
 
     def apply_breaker(self) -> None:
-        """Throttle claims while the breaker is open; half-open, allow one more step, whose result tests writes soon."""
+        """Throttle claims while the breaker is open; half-open: allow one step, whose result is a trial write."""
         guard, slots = self._breaker.guard, self._worker.slots
         level = logging.DEBUG if guard.sees_outage else logging.WARNING
         if guard.state is BreakerState.OPEN:
