@@ -108,7 +108,7 @@ class LogHandler(logging.Handler):
 
 def log_record_of(record: logging.LogRecord, fields: dict[str, Any]) -> LogRecord:
     """Return a record as an OpenTelemetry record; `fields` as returned by `JsonFormatter.fields_of`."""
-    context = _place(fields.pop("trace_id", None), fields.pop("span_id", None))
+    context = _parent_context(fields.pop("trace_id", None), fields.pop("span_id", None))
     return LogRecord(
         timestamp=round(record.created * 1_000_000) * 1000,
         context=context,
@@ -124,7 +124,7 @@ def severity_of(level: int) -> SeverityNumber:
     return next((number for least, number in SEVERITIES if level >= least), SeverityNumber.TRACE)
 
 
-def _place(trace_id: str | None, span_id: str | None) -> Context | None:
+def _parent_context(trace_id: str | None, span_id: str | None) -> Context | None:
     """Return the trace context of a line; None: that of the application, if it uses OpenTelemetry itself."""
     if trace_id is None or span_id is None:
         return None

@@ -148,7 +148,7 @@ def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_place(*args: Any, database: DatabaseOption, url: str | None, profile: str | None, **rest: Any) -> Any:
-        return command(*args, place=_place(database, url, profile), **rest)
+        return command(*args, place=_fleet_target(database, url, profile), **rest)
 
     return _URL(_PROFILE(database_options(with_place)))
 
@@ -185,7 +185,7 @@ _PROFILE = click.option(
 )
 
 
-def _place(database: DatabaseOption, url: str | None, profile: str | None) -> FleetTarget:
+def _fleet_target(database: DatabaseOption, url: str | None, profile: str | None) -> FleetTarget:
     server_options = [name for name, text in (("--url", url), ("--profile", profile)) if text is not None]
     source_of = click.get_current_context().get_parameter_source
     databases = [text for name, text in OF_DATABASES.items() if source_of(name) is ParameterSource.COMMANDLINE]

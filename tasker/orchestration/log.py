@@ -41,16 +41,16 @@ def log_processed_results(rows: Iterable[ParkedRow], answer: AdvanceResult) -> N
     dealt_with = [row for row in rows if row.step not in answer.verdicts]
     for row in dealt_with:
         log_line(_log, logging.INFO, "Step result processed", ids_of_parked(row) | {"status": row.kind})
-    _tell_finished({row.task: (row.correlation, row.namespace, _place(row)) for row in dealt_with}, answer.finished)
+    _tell_finished({row.task: (row.correlation, row.namespace, _trace_of(row)) for row in dealt_with}, answer.finished)
 
 
 def ids_of_parked(row: ParkedRow) -> dict[str, Any]:
     """Return the log fields of a parked result, as `ids_of` does for a claim."""
     ids = {"correlation_id": row.correlation, "task_uuid": row.task, "step_uuid": row.step, "namespace": row.namespace}
-    return {**ids, "step_name": row.name, "attempt": row.attempt, **of_trace(_place(row))}
+    return {**ids, "step_name": row.name, "attempt": row.attempt, **of_trace(_trace_of(row))}
 
 
-def _place(row: ParkedRow) -> TraceContext | None:
+def _trace_of(row: ParkedRow) -> TraceContext | None:
     return TraceContext(**row.trace) if row.trace else None
 
 

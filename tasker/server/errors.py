@@ -235,7 +235,7 @@ async def _of_a_malformed_request(request: Request, error: Exception) -> Respons
     if _is_unannounced(request, error):
         details = problem(415, "the body is not announced as JSON", hint="send Content-Type: application/json")
         return answer(details, request.scope)
-    errors = [_place(violation) for violation in error.errors()]
+    errors = [_error_location(violation) for violation in error.errors()]
     first = errors[0]
     more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
     message = f"{first['pointer'] or 'the request'}: {first['message']}{more}"
@@ -253,7 +253,7 @@ def _is_unannounced(request: Request, error: RequestValidationError) -> bool:
     return bool(error.body) and not is_json(request)
 
 
-def _place(error: Mapping[str, Any]) -> dict[str, str]:
+def _error_location(error: Mapping[str, Any]) -> dict[str, str]:
     if error["type"] == "json_invalid":
         return {"pointer": "", "message": f"not JSON: {error['ctx']['error']} at character {error['loc'][-1]}"}
     return {"pointer": _pointer(error["loc"]), "message": error["msg"].removeprefix("Value error, ")}

@@ -213,7 +213,7 @@ STEP = Mapping(
         Key(
             "not_before",
             StartTime(),
-            "When the step begins at the earliest: a time with a zone, or the place of one: `input.trip.starts_at`, "
+            "When the step begins at the earliest: a time with a zone, or the path of one: `input.trip.starts_at`, "
             "`steps.quote.valid_from`.",
         ),
         Key("execution", EXECUTION, "Where the handler runs."),

@@ -158,7 +158,7 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
+    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
     input, `{step, path: [name...]}` in the result of a step above."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""

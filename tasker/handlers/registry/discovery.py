@@ -94,7 +94,7 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, TaskerError) else f"{type(error).__name__}: "
-        file, line = _place(error, path)
+        file, line = _location(error, path)
         place = f"{file}:{line}: " if file else ""
         raise HandlerLoadError(
             f"{what} cannot be loaded: {place}{kind}{error}",
@@ -122,7 +122,7 @@ def _is_ours(handler: Any) -> bool:
     return str(getattr(handler, "__module__", "")).startswith("tasker.")
 
 
-def _place(error: BaseException, path: Path | None) -> tuple[str, int | None]:
+def _location(error: BaseException, path: Path | None) -> tuple[str, int | None]:
     """File and line of the user's code that failed; no file where none is known."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno

@@ -96,7 +96,7 @@ async def _asked_to_sign_in(request: Request) -> Response:
     again = await own_form(request) if request.method == "POST" and "hx-request" not in request.headers else None
     if again is not None:
         return failed(request, problem(401, "you are no longer signed in"), again)
-    return redirect(request, "sign-in", next=_place(request) if request.method == "GET" else None)
+    return redirect(request, "sign-in", next=_next_page(request) if request.method == "GET" else None)
 
 
 def _late(request: Request) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def typed(request: Request, *names: str) -> dict[str, str]:
     return {"action": request.url.path.rpartition("/")[2]} | {name: form.text(name) for name in names}
 
 
-def _place(request: Request) -> str | None:
+def _next_page(request: Request) -> str | None:
     """Return the page to open after sign-in."""
     path = request.url.path.partition(ROOT)[2].strip("/")
     query = request.url.query

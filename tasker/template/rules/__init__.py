@@ -29,7 +29,7 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     graph_rules.has_something_to_converge,
     graph_rules.lists_its_decision,
     graph_rules.waits_for_every_branch,
-    times.place_is_in_a_step_above,
+    times.not_before_reads_a_step_above,
 )
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 
