@@ -1,13 +1,14 @@
--- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
--- the caller. Cancels tasks that have expired (tasker.expire_tasks). Takes the longest due ones of the tasks that it can
--- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
--- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
--- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
+-- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be
+-- handed off to the caller. Cancels tasks that have expired (tasker.expire_tasks). Takes the longest due ones
+-- of the tasks that it can lock (SKIP LOCKED), so any number of processes may run it, and a locked task
+-- delays only its own steps. With `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what
+-- is due, the others only what has been due for `late_ms`, so a hundred processes need not watch the same
+-- timers, and those of a dead timekeeper are late by little.
 -- Locks: tasks (skips), then as advance_v1.
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
--- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null: nothing
---   waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of tasks locked by
---   other transactions are due).
+-- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null:
+--   nothing waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of
+--   tasks locked by other transactions are due).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -20,7 +21,8 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_limit constant int not null := (p_args->>'limit')::int;
-  v_keeper constant boolean := coalesce(tasker.keep_time((p_args->>'worker')::uuid, (p_args->>'turn_ms')::numeric), true);
+  v_keeper constant boolean := coalesce(tasker.keep_time((p_args->>'worker')::uuid,
+      (p_args->>'turn_ms')::numeric), true);
   v_until constant timestamptz := v_now - case when v_keeper then interval '0'
     else tasker.ms(coalesce((p_args->>'late_ms')::numeric, 0)) end;
   v_items jsonb;
@@ -29,8 +31,10 @@ declare
   v_answer jsonb := '{}';
   v_next timestamptz;
 begin
-  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
-    'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
+  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid,
+    'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
+    'k', q.token) || case q.kind
+      when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
       filter (where q.kind <> 'x'), array_agg(q.subject) filter (where q.kind = 'x'), count(*)
   into v_items, v_expired, v_found   -- the token: a later failure of the same step is not due yet
   from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
@@ -42,7 +46,8 @@ begin
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('promoted', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
-    delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)   -- of a step that waits no more
+    -- of a step that waits no more
+    delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)
     where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
   end if;
   if v_expired is not null then
@@ -54,7 +59,8 @@ begin
     if v_keeper then
       select m.due_at into v_next from tasker.timers m where m.due_at > v_now order by m.due_at limit 1;
     end if;
-    if exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid where m.due_at <= v_until) then
+    if exists (select from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
+      where m.due_at <= v_until) then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
   end if;
