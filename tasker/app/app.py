@@ -79,11 +79,14 @@ class App(AppLifecycle):
         if self._runtime is not None:
             self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is polled
         plan = await self.plan(target, template=template, environment=environment)
-        request, telling = Submission({} if context is None else context, **options), self._waiters.register(awaited)
-        submitted = await self._submitter.submit(
-            plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
+        request, registration = (
+            Submission({} if context is None else context, **options),
+            self._waiters.register(awaited),
         )
-        self._waiters.submitted(telling, [submitted])
+        submitted = await self._submitter.submit(
+            plan, request, force=True, on_duplicate=on_duplicate, waiter=registration.waiter, starter=starter
+        )
+        self._waiters.submitted(registration, [submitted])
         return submitted
 
     async def submit_many(
@@ -101,10 +104,10 @@ class App(AppLifecycle):
         before anything is created.
         """
         plan = await self.plan(target, **options)
-        telling = self._waiters.register(awaited)
+        registration = self._waiters.register(awaited)
         submissions = [request if isinstance(request, Submission) else Submission(request) for request in requests]
-        submitted = await self._submitter.submit_many(plan, submissions, force=True, waiter=telling.waiter)
-        self._waiters.submitted(telling, submitted)
+        submitted = await self._submitter.submit_many(plan, submissions, force=True, waiter=registration.waiter)
+        self._waiters.submitted(registration, submitted)
         self._wake()
         return submitted
 
@@ -163,7 +166,7 @@ class App(AppLifecycle):
         """Create a task, wait for its end and return the report with all results.
 
         `timeout` is in seconds, for both together: a `TimeoutError` says whether the task continues, or may not have
-        been created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        been created. Without an `idempotency_key` every run is a new task under any identity strategy.
         Raises the errors of `submit` and `wait`.
         """
         key = options.get("idempotency_key")

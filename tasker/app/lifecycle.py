@@ -268,7 +268,7 @@ class AppLifecycle:
             breakers=self.breakers,
             runner=self._runner or AttemptRunner,
             on_finished=self._ended,
-            on_elsewhere=lambda tasks: self._waiters.heard(tasks),
+            on_elsewhere=lambda tasks: self._waiters.on_notification(tasks),
             waiter=waiter,
             plugins=self._plugins,
         )

@@ -74,7 +74,7 @@ class Assembly(ABC):
         """Coordination of sweeps between processes; its answers also report paused queues."""
         seconds = self.context.sweeps.interval_ms / 1000
         return ExclusiveTurns(
-            self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told
+            self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.update
         )
 
     @cached_property

@@ -299,18 +299,18 @@ class SyncEvents(SyncWrapper[TaskEvents]):
     close = sync_method(TaskEvents.close)
 
 
-def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:
+def each(loop: LoopThread, generator: AsyncGenerator[T]) -> Generator[T]:
     """Iterate over an asynchronous generator; it is closed together with this one."""
     try:
-        while (item := loop.wait(_next(found))) is not None:
+        while (item := loop.wait(_next(generator))) is not None:
             yield item[0]
     finally:
-        loop.wait(found.aclose())
+        loop.wait(generator.aclose())
 
 
-async def _next(found: AsyncGenerator[T]) -> tuple[T] | None:
+async def _next(generator: AsyncGenerator[T]) -> tuple[T] | None:
     """Return the next item in a tuple, or None at the end."""
     try:
-        return (await anext(found),)
+        return (await anext(generator),)
     except StopAsyncIteration:
         return None

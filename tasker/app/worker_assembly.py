@@ -238,7 +238,7 @@ class WorkerAssembly(Assembly):
             self._namespaces,
             self.poller,
             random,
-            self.releases.release_held,
+            self.releases.release_backlog,
             on_lost=self.context.schedule.suspect,
         )
 

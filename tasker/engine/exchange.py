@@ -159,9 +159,9 @@ class ResultEvents:
     """Pairs of delivery mode and event, in the order of their numbers."""
 
     def and_published(
-        self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool
+        self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, deliver: bool
     ) -> ResultEvents:
-        """Return these events and one that the handler published itself; `told` adds it to `here`.
+        """Return these events and one that the handler published itself; `deliver` adds it to `here`.
 
         The engine gets each with its condition, because only the engine knows which outcome is accepted.
         """
@@ -171,7 +171,7 @@ class ResultEvents:
             if event.delivery_mode == "fast"
             else {str(number): {**(announced.stored("durable") or {}), **event_fields}}
         )
-        here = ((event.delivery_mode, announced),) if told and announced.event is not None else ()
+        here = ((event.delivery_mode, announced),) if deliver and announced.event is not None else ()
         return ResultEvents({**self.stored, **stored}, (*self.here, *here))
 
     def and_(self, announced: AnnouncedEvents, number: int, delivery_mode: str) -> ResultEvents:

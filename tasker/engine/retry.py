@@ -51,7 +51,7 @@ def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int 
     """Return whether the step may run once more, regardless of backoff.
 
     `attempts` counts finished executions; None means the defaults 0, True and 3. The first execution is always allowed,
-    whatever `retryable` and `max_attempts` say.
+    regardless of `retryable` and `max_attempts`.
     """
     done = attempts or 0
     limit = MAX_ATTEMPTS if max_attempts is None else max_attempts

@@ -82,7 +82,7 @@ class InFlightClaims:
         running = self._in_hand.get(claim.step_uuid)
         return _described(claim, running.handler if running else "")
 
-    def let_go(self, claims: Sequence[Claim]) -> None:
+    def discard(self, claims: Sequence[Claim]) -> None:
         """Forget these claims, whose results are stored or which were lost. The next attempt may run here."""
         for claim in claims:
             if (running := self._in_hand.get(claim.step_uuid)) and running.claim.token == claim.token:

@@ -236,9 +236,9 @@ class Worker:
                 self._fail_unread(row, plans[row.template], too_large[row.step])
         return [row for row in rows if row.step not in too_large] if too_large else rows
 
-    def _fail_unread(self, row: ClaimRow, plan: Plan, found: TooLarge) -> None:
-        step, failure = plan.steps[row.ordinal], failed_of(found)
-        claim = self._claim(row, plan, step, TaskInputs({}, found.correlation_id, found.trace))
+    def _fail_unread(self, row: ClaimRow, plan: Plan, oversized: TooLarge) -> None:
+        step, failure = plan.steps[row.ordinal], failed_of(oversized)
+        claim = self._claim(row, plan, step, TaskInputs({}, oversized.correlation_id, oversized.trace))
         self.claims.take(InFlightClaim(claim, step.handler.callable, ended=True))
         log_failure(claim, step, failure)
         self._completed.add(Result(claim, plan, 0, failure))
@@ -308,19 +308,19 @@ class Worker:
         if self._left_to_others is not None and not self._runner.is_saturated:
             self._lift_no_place()
         if not isinstance(end, Result):
-            return self._let_go(running, end, attempt)
+            return self._end_unreported(running, end, attempt)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
         self._completed.add(end)
 
-    def _let_go(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
+    def _end_unreported(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
         if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
             note = {"reason": end.reason} if end.reason else {}
             snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
             return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
-        self.claims.let_go([end.claim])
+        self.claims.discard([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
         """Release a claim. If its handler cannot be resolved here, never claim such steps again."""
@@ -348,7 +348,7 @@ class Worker:
     def released(self, claims: Sequence[Claim]) -> None:
         """Record claims that were released without using an attempt."""
         self.released_count += len(claims)
-        self.claims.let_go(claims)
+        self.claims.discard(claims)
 
 
 def _first_attempt(row: ClaimRow, step: StepPlan) -> float | None:

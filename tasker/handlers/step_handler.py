@@ -133,7 +133,7 @@ def again_in(delay: timedelta | float | str, *, reason: str = "", limit: int = D
 def checkpoint_yield(cursor: Any, items_processed: int, accumulated_results: dict[str, Any] | None = None) -> NoReturn:
     """Stop here, store a checkpoint, and run the step's handler again from the top.
 
-    `cursor` is any JSON value that tells the handler where to continue; `items_processed` is the total over all runs so
+    `cursor` is any JSON value from which the handler can continue; `items_processed` is the total over all runs so
     far; `accumulated_results` should stay small. A checkpoint does not use up an attempt. Raises `ValidationError` for
     a negative or non-integer `items_processed`.
     """

@@ -40,20 +40,20 @@ def change_of(result: Result, random: float) -> StepChange:
     return change
 
 
-def lost_change(found: Orphan, step: StepPlan, random: float) -> StepChange:
+def lost_change(orphan: Orphan, step: StepPlan, random: float) -> StepChange:
     """Return the change for a step whose worker is gone: a retry, or a failure if it may run only once (rule 11)."""
-    worker = found.label.worker
+    worker = orphan.label.worker
     failure = Failure(
-        message=_lost_message(found, step),
+        message=_lost_message(orphan, step),
         error_type="worker_lost",
         retryable=step.on_worker_lost != "fail",
-        metadata={"worker": worker, "overdue": found.overdue},
+        metadata={"worker": worker, "overdue": orphan.overdue},
         handler=step.handler.callable,
     )
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
-    change = simple_change("fail", found.step, found.task, found.token, worker)
+    change = simple_change("fail", orphan.step, orphan.task, orphan.token, worker)
     change["n"] = note
-    return _failed(change, step, found.attempt, failure, random, found.times)
+    return _failed(change, step, orphan.attempt, failure, random, orphan.times)
 
 
 def simple_change(kind: str, step: str, task: str, token: int | None = None, worker: str | None = None) -> StepChange:
@@ -143,7 +143,7 @@ def _printable(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _lost_message(found: Orphan, step: StepPlan) -> str:
-    why = "did not finish before its deadline" if found.overdue else "stopped renewing its lease"
+def _lost_message(orphan: Orphan, step: StepPlan) -> str:
+    why = "did not finish before its deadline" if orphan.overdue else "stopped renewing its lease"
     end = "; the step may run only once (on_worker_lost: fail)" if step.on_worker_lost == "fail" else ""
     return f"the worker that had started this step {why}{end}"

@@ -10,7 +10,7 @@ from tasker.orchestration.dead_letters import StalenessSearch
 from tasker.plugins.host import PluginState
 from tasker.process.event_system import EventSystem
 from tasker.process.metric_aliases import CATALOGUE as ALIASES
-from tasker.process.metric_aliases import of_breakers, of_load, of_looks
+from tasker.process.metric_aliases import of_breakers, of_load, of_polls
 from tasker.process.observed import Buffer, ProcessSnapshot
 from tasker.services.fleet.metric_catalogue import CATALOGUE as OF_SERVERS
 from tasker.services.fleet.metric_catalogue import OF_BREAKERS, Catalogue, Described, Sample
@@ -121,7 +121,7 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
     yield from breaker_samples(observed.process.breakers.readings())
     yield from of_breakers(observed.process.breakers)
     yield from _of_events(observed.process.events)
-    yield from of_looks(observed.process.events.tally)
+    yield from of_polls(observed.process.events.tally)
     yield from _of_staleness(observed.process.upkeep.staleness)
     firing = observed.process.upkeep.firing
     for outcome in OUTCOMES:
@@ -179,7 +179,7 @@ def _of_buffer(buffer: Buffer) -> Iterator[Sample]:
 
 def _of_plugin(state: PluginState) -> Iterator[Sample]:
     named = {"plugin": state.name}
-    yield Sample("tasker_plugin_calls_total", state.told, named)
+    yield Sample("tasker_plugin_calls_total", state.delivered, named)
     yield Sample("tasker_plugin_dropped_total", state.dropped, named)
     yield Sample("tasker_plugin_waiting", state.waiting, named)
     yield Sample("tasker_plugin_off", bool(state.off), named)

@@ -110,13 +110,13 @@ def _identity(plan: Plan) -> tuple[str, str, str]:
 def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str], Any], report: Report) -> None:
     if _identity(plan) in compiled:
         message = f"the file holds `{plan.namespace}/{plan.name}:{plan.version}` twice"
-        report.add("T031", message, node.place, "change the name or the version of one of them")
+        report.add("T031", message, node.location, "change the name or the version of one of them")
 
 
 def _compile_document(
     source: Document, report: Report, environment: str | None, rules: TemplateRules
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
-    reading = DocumentReading(report, source.node.place)
+    reading = DocumentReading(report, source.node.location)
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     drafts, complete = make_drafts(document.get("steps", ()), reading)
     graph = build_graph(drafts, complete and "steps" in document)
@@ -138,9 +138,9 @@ def _compile_document(
 def _origin(draft: StepDraft, file: str) -> CompiledStep:
     events = enumerate(draft.values.get("publishes_events", ()))
     named = [(number, event["publisher"]) for number, event in events if "publisher" in event]
-    places = [draft.reading.value(*draft.path, "publishes_events", number, "publisher") for number, _ in named]
-    publishers = tuple((name, place) for (_, name), place in zip(named, places, strict=True))
-    return CompiledStep(file, draft.place("handler", "callable"), publishers)
+    locations = [draft.reading.value(*draft.path, "publishes_events", number, "publisher") for number, _ in named]
+    publishers = tuple((name, location) for (_, name), location in zip(named, locations, strict=True))
+    return CompiledStep(file, draft.location("handler", "callable"), publishers)
 
 
 def _check_every_environment(drafts: list[StepDraft], document: Mapping[str, Any]) -> None:

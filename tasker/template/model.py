@@ -140,7 +140,7 @@ HANDLER = Mapping(
 
 EVENT = (
     Key("name", NAME_TEXT, "The name of the event, for example `order.shipped`.", required=True),
-    Key("description", PROSE, "What the event tells."),
+    Key("description", PROSE, "Meaning of the event."),
     Key("schema", SchemaKey(), "JSON Schema of the payload."),
 )
 
@@ -288,7 +288,7 @@ STEP = Mapping(
         Key(
             "not_before",
             StartTime(),
-            "When the step begins at the earliest: a time with a zone, or the place of one: `input.trip.starts_at`, "
+            "When the step begins at the earliest: a time with a zone, or the path of one: `input.trip.starts_at`, "
             "`steps.quote.valid_from`.",
         ),
         Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
@@ -347,8 +347,8 @@ LIFECYCLE = Mapping(
         Key("max_waiting_for_retry_minutes", MINUTES, "Minutes a task may wait for a retry."),
         Key("max_steps_in_process_minutes", MINUTES, "Minutes a task may have steps in process."),
         Key("staleness_action", Choice(("dlq",)), "What happens to a stale task.", default="dlq"),
-        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails by itself."),
-        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task is listed for investigation by itself."),
+        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails automatically."),
+        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task automatically gets a dead letter."),
     ),
 )
 

@@ -184,7 +184,7 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
+    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
     input, `{step, path: [name...]}` in the result of a step above."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
@@ -238,11 +238,11 @@ class Plan:
     @cached_property
     def dependents(self) -> dict[str, tuple[str, ...]]:
         """For each step the names of the steps that declare it as a dependency, in topological order."""
-        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
+        dependents: dict[str, list[str]] = {step.name: [] for step in self.steps}
         for step in self.steps:
             for name in step.depends_on:
-                found[name].append(step.name)
-        return {name: tuple(children) for name, children in found.items()}
+                dependents[name].append(step.name)
+        return {name: tuple(children) for name, children in dependents.items()}
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
@@ -285,7 +285,7 @@ class Plan:
 
     @cached_property
     def id(self) -> TemplateId:
-        """Identifier of the plan; its hash is that of what the author wrote, whatever a fleet's defaults are."""
+        """Identifier of the plan; its hash is that of what the author wrote, without a fleet's defaults."""
         from tasker.template.content_hash import content_hash  # it imports the retry profiles, which import this module
 
         return TemplateId(self.namespace, self.name, self.version, content_hash(self))

@@ -79,8 +79,8 @@ def _base(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
         return RETRY_PROFILES[name]
     if name is not None:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
-        place = step.reading.value(*settings.retry_path, "profile")
-        step.report("T034", f"unknown retry profile `{name}`", place, hint)
+        location = step.reading.value(*settings.retry_path, "profile")
+        step.report("T034", f"unknown retry profile `{name}`", location, hint)
     return ONCE if settings.retry is None and step.type is not None and step.type.traits.once else USUAL
 
 
@@ -130,39 +130,39 @@ def _add_max_retries(
         return
     if written.setdefault("max_attempts", attempts) != attempts:
         message = f"`max_retries` says {attempts} and `retry.max_attempts` says {written['max_attempts']}"
-        place = step.reading.key(*step.path, "lifecycle", "max_retries")
-        step.report("T025", message, place, "keep `retry.max_attempts` alone")
+        location = step.reading.key(*step.path, "lifecycle", "max_retries")
+        step.report("T025", message, location, "keep `retry.max_attempts` alone")
 
 
 def _warn(step: StepDraft, settings: StepOverrides, policy: RetryPolicy, written: Mapping[str, Any]) -> None:
     if written.get("max_attempts") == 0:
         message = "`max_attempts: 0` runs once, likely a configuration error"
-        step.report("T080", message, _attempts_place(step, settings), "write 1 to run once, 2 for one repetition")
+        step.report("T080", message, _attempts_location(step, settings), "write 1 to run once, 2 for one repetition")
     elif not policy.retryable and policy.max_attempts > 1:
         message = f"`max_attempts: {policy.max_attempts}` has no effect: the step is not retryable"
-        step.report("T081", message, _attempts_place(step, settings), "write `max_attempts: 1`")
+        step.report("T081", message, _attempts_location(step, settings), "write `max_attempts: 1`")
     both = [rule for rule in policy.never_on if rule in policy.only_on]
     if both:
-        place = step.reading.value(*settings.retry_path, "never_on", list(policy.never_on).index(both[0]))
-        step.report("T062", f"`{both[0]}` is in `never_on` and in `only_on`", place, "remove it from one of them")
+        location = step.reading.value(*settings.retry_path, "never_on", list(policy.never_on).index(both[0]))
+        step.report("T062", f"`{both[0]}` is in `never_on` and in `only_on`", location, "remove it from one of them")
     if not policy.retryable and policy.only_on:
-        place = step.reading.key(*settings.retry_path, "only_on")
-        step.report("T083", "`only_on` has no effect: the step is not retryable", place, "remove it")
+        location = step.reading.key(*settings.retry_path, "only_on")
+        step.report("T083", "`only_on` has no effect: the step is not retryable", location, "remove it")
     for key, backoff in (("backoff_multiplier", "exponential"), ("increment_ms", "linear")):
         if key in (settings.retry or {}) and policy.backoff != backoff:
             message = f"`{key}` has no effect: the delays are {policy.backoff}"
-            place = step.reading.key(*settings.retry_path, key)
-            step.report("T083", message, place, f"write `backoff: {backoff}`, or remove it")
+            location = step.reading.key(*settings.retry_path, key)
+            step.report("T083", message, location, f"write `backoff: {backoff}`, or remove it")
     if policy.backoff != "none" and policy.max_backoff_ms < policy.backoff_base_ms:
         message = f"the first delay, {policy.backoff_base_ms} ms, is above the limit of {policy.max_backoff_ms} ms"
-        place = step.reading.key(*settings.retry_path, _first_written(settings))
-        step.report("T082", message, place, "raise `max_backoff_ms` as well")
+        location = step.reading.key(*settings.retry_path, _first_written(settings))
+        step.report("T082", message, location, "raise `max_backoff_ms` as well")
 
 
-def _attempts_place(step: StepDraft, settings: StepOverrides) -> Any:
+def _attempts_location(step: StepDraft, settings: StepOverrides) -> Any:
     if "max_attempts" in (settings.retry or {}):
         return step.reading.value(*settings.retry_path, "max_attempts")
-    return step.place("lifecycle", "max_retries")
+    return step.location("lifecycle", "max_retries")
 
 
 def _first_written(settings: StepOverrides) -> str:

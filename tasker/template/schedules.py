@@ -87,8 +87,8 @@ class Cron:
         if problem is None:
             return " ".join(node.value.split()).upper()
         message, begin, length = problem
-        quoted = node.place.length == len(node.value) + 2
-        place = Position(node.place.line, node.place.column + quoted + begin, length)
+        quoted = node.location.length == len(node.value) + 2
+        place = Position(node.location.line, node.location.column + quoted + begin, length)
         reading.report.add("T110", message, place, 'for example "0 2 * * *": each day at 02:00')
         return INVALID
 
@@ -129,7 +129,7 @@ class Zone:
         if (hint := zone_problem(node.value)) is None:
             return node.value
         message = f"`{node.value[:60]}` is not a time zone"
-        reading.report.add("T111", message, node.place, hint)
+        reading.report.add("T111", message, node.location, hint)
         return INVALID
 
     def json_schema(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Date:
         except ValueError:
             pass
         reading.report.add(
-            "T112", f"expected a date such as 2026-12-24, got {node.text or 'another value'}", node.place
+            "T112", f"expected a date such as 2026-12-24, got {node.text or 'another value'}", node.location
         )
         return INVALID
 
@@ -180,7 +180,7 @@ class Moment:
         except ValueError:
             pass
         message = f"expected a time with a zone such as 2026-01-31T18:00:00Z, got {node.text or 'another value'}"
-        reading.report.add("T112", message, node.place)
+        reading.report.add("T112", message, node.location)
         return INVALID
 
     def json_schema(self) -> dict[str, Any]:
@@ -334,7 +334,7 @@ def parse_schedule(keys: AnyMapping[str, Any]) -> tuple[ScheduleSpec | None, lis
     report = Report("<schedule>")
     values: Any = None
     for document in read_documents(json.dumps(keys, ensure_ascii=False), report):
-        reading = DocumentReading(report, document.node.place)
+        reading = DocumentReading(report, document.node.location)
         values = SPEC.read(document.node, (), reading)
         if isinstance(values, dict):
             _check(values, (), reading)

@@ -16,7 +16,7 @@ from tasker.template.value_kinds import INVALID
 from tasker.template.yaml.nodes import Node
 
 TIME = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)"
-TIME_EXPECTED = "expected a time with a zone such as 2026-01-31T18:00:00Z, or the place of one such as input.starts_at"
+TIME_EXPECTED = "expected a time with a zone such as 2026-01-31T18:00:00Z, or the path of one such as input.starts_at"
 
 
 RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)/([smhd])")
@@ -39,9 +39,9 @@ class Duration:
                 return parse_duration(value)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             meant = f"did you mean {node.text}s?" if number else None
-            reading.report.add("T060", f"expected {EXPECTED}, got {node.text or 'another value'}", node.place, meant)
+            reading.report.add("T060", f"expected {EXPECTED}, got {node.text or 'another value'}", node.location, meant)
         except ValueError as error:
-            reading.report.add("T060", str(error), node.place)
+            reading.report.add("T060", str(error), node.location)
         return INVALID
 
     def json_schema(self) -> dict[str, Any]:
@@ -50,13 +50,13 @@ class Duration:
 
 @dataclass(frozen=True)
 class StartTime:
-    """Time, as `{time}`, or place of a time in a task's data: `{input}` or `{step, path}`."""
+    """Time, as `{time}`, or path of a time in a task's data: `{input}` or `{step, path}`."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the time or the path."""
         value = node.value
         if not isinstance(value, str):
-            reading.report.add("T061", f"{TIME_EXPECTED}, got {node.text or 'another value'}", node.place)
+            reading.report.add("T061", f"{TIME_EXPECTED}, got {node.text or 'another value'}", node.location)
             return INVALID
         if value[:1].isdigit():
             return _time(value, node, reading)
@@ -76,7 +76,7 @@ class Rate:
         number = float(match[1]) if match else 0.0
         if match is None or not 0 < number <= MOST_PER_UNIT:
             meant = f"did you mean {node.text}/s?" if isinstance(node.value, int | float) else None
-            reading.report.add("T118", f"{RATE_EXPECTED}, got {node.text or 'another value'}", node.place, meant)
+            reading.report.add("T118", f"{RATE_EXPECTED}, got {node.text or 'another value'}", node.location, meant)
             return INVALID
         return number / UNITS[match[2]]
 
@@ -100,7 +100,7 @@ class DataPlace:
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the path."""
         if not isinstance(node.value, str):
-            reading.report.add("T116", f"{PLACE_EXPECTED}, got {node.text or 'another value'}", node.place)
+            reading.report.add("T116", f"{PLACE_EXPECTED}, got {node.text or 'another value'}", node.location)
             return INVALID
         return _place("T116", node.value, node, reading)
 
@@ -122,7 +122,7 @@ def _place(code: str, text: str, node: Node, reading: DocumentReading) -> Any:
     try:
         found = parse_path(text)
     except PathError as error:
-        reading.report.add(code, str(error), node.place)
+        reading.report.add(code, str(error), node.location)
         return INVALID
     if found.step is None:
         return {"input": list(found.parts)}
@@ -133,10 +133,10 @@ def _time(text: str, node: Node, reading: DocumentReading) -> Any:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        reading.report.add("T061", f"{TIME_EXPECTED}, got {text[:40]!r}", node.place)
+        reading.report.add("T061", f"{TIME_EXPECTED}, got {text[:40]!r}", node.location)
         return INVALID
     if moment.utcoffset() is None:
         hint = f"add the zone: {text}Z for UTC" if "T" in text else None
-        reading.report.add("T061", f"{TIME_EXPECTED}; {text[:40]!r} has no zone", node.place, hint)
+        reading.report.add("T061", f"{TIME_EXPECTED}; {text[:40]!r} has no zone", node.location, hint)
         return INVALID
     return {"time": moment.isoformat()}

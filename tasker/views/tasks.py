@@ -116,7 +116,7 @@ class TaskReport:
     deadline_at: datetime | None = None
     """Time at which the open steps of the task fail."""
     waits_until: datetime | None = None
-    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     more_steps: int = 0
     """Steps behind those that are here, where a page of them was asked for."""
 

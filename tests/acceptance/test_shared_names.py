@@ -170,7 +170,7 @@ def test_a_template_that_has_moved_on_still_finds_its_folder(twins: tuple[Path, 
 
 def test_one_template_in_two_folders_with_handlers_is_refused(tmp_path: Path) -> None:
     first, second = (folder(tmp_path / name, "same") for name in ("a", "b"))
-    with pytest.raises(HandlerLoadError, match=r"the template shared/same:1\.0\.0 lies in .*/a and .*/b") as caught:
+    with pytest.raises(HandlerLoadError, match=r"the template shared/same:1\.0\.0 exists in .*/a and .*/b") as caught:
         loaded(first, second)
     assert "another name or version" in str(caught.value.hint)
     loaded(first, first)

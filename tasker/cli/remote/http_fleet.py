@@ -47,7 +47,7 @@ class HttpFleet:
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
         self.requests = HttpRequests(client)
-        self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
+        self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
         return await self.plans.of_task(task_uuid)
@@ -84,7 +84,7 @@ class HttpTemplateTexts:
         await self._client.register_templates(text, environment=environment, force=force)
 
 
-class CoveredByTheServer:
+class RedactedByServer:
     """`tasker.services.viewer.SensitiveValues` through a server, which redacts its responses."""
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
@@ -171,9 +171,9 @@ class HttpQueues:
         return decoded(BrokerReport, {**response, "queues": tuple(_queue(queue) for queue in response["queues"])})
 
 
-def _queue(each: Mapping[str, Any]) -> QueueReport:
-    stats = None if each["unseen"] is None else each  # `unseen` is a number if the backend has the queue
-    return decoded(QueueReport, {**each, "expected": each["in_database"], "stats": stats})
+def _queue(row: Mapping[str, Any]) -> QueueReport:
+    stats = None if row["unseen"] is None else row  # `unseen` is a number if the backend has the queue
+    return decoded(QueueReport, {**row, "expected": row["in_database"], "stats": stats})
 
 
 class HttpOverview:
@@ -228,18 +228,18 @@ class HttpAnalytics:
         return decoded_list(ScalingAdvice, await self._client.scaling(**asdict(settings)))
 
 
-def _slow(each: Mapping[str, Any]) -> SlowItem:
+def _slow(row: Mapping[str, Any]) -> SlowItem:
     return SlowItem(
-        namespace=each["namespace_name"],
-        template=each["task_name"],
-        version=each["version"],
-        executions=each["execution_count"],
-        errors=each["error_count"],
-        mean_seconds=each["average_duration_seconds"],
-        max_seconds=each["max_duration_seconds"],
-        last_at=each["last_executed_at"] and datetime.fromisoformat(each["last_executed_at"]),
-        step=each.get("step_name"),
-        mean_steps=each.get("average_step_count", 0.0),
+        namespace=row["namespace_name"],
+        template=row["task_name"],
+        version=row["version"],
+        executions=row["execution_count"],
+        errors=row["error_count"],
+        mean_seconds=row["average_duration_seconds"],
+        max_seconds=row["max_duration_seconds"],
+        last_at=row["last_executed_at"] and datetime.fromisoformat(row["last_executed_at"]),
+        step=row.get("step_name"),
+        mean_steps=row.get("average_step_count", 0.0),
     )
 
 

@@ -17,10 +17,10 @@ from tasker.cli.render.values import (
     held_by_pause,
     middle_cut,
     names_text,
-    nobody_serves,
     pretty_json,
     state_text,
     table,
+    unserved_text,
     wrapped,
 )
 from tasker.services.wording import SYMBOLS, URGENCY, countdown, duration, folded, folded_names, one_line, span
@@ -178,7 +178,7 @@ def _paused(report: TaskReport) -> Iterator[str]:
 
 def _unserved(report: TaskReport) -> Iterator[str]:
     unserved = [step for step in report.steps.values() if step.unserved]
-    waiting = [(step.name, nobody_serves(step.handler, report.namespace)) for step in unserved]
+    waiting = [(step.name, unserved_text(step.handler, report.namespace)) for step in unserved]
     yield from _waiting(waiting)
     if waiting:
         yield f"Hint: start a worker with the handler: tasker worker --namespace {report.namespace} --handlers MODULE"
@@ -284,4 +284,4 @@ def _age(now: datetime, created: datetime) -> str:
 def _remarks(row: TaskSummary) -> list[str]:
     paused = [held_by_pause(row.paused)] if row.paused else []
     until = [f"until {date_time(row.waits_until)}"] if row.waits_until else []
-    return until + paused + ([nobody_serves(row.unserved)] if row.unserved else [])
+    return until + paused + ([unserved_text(row.unserved)] if row.unserved else [])

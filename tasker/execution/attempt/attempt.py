@@ -94,7 +94,7 @@ class UnreportedEnd:
 
 
 class AttemptCancelled(UnreportedEnd):
-    """The task or the step was cancelled; the step's row says so already."""
+    """The task or the step was cancelled; the step's row has that state already."""
 
     __slots__ = ()
 
@@ -155,9 +155,7 @@ class AttemptCancelFlag:
         """Return True when the handler must stop: it was cancelled, or its time is up."""
         return self._up
 
-    def set(
-        self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran"
-    ) -> None:
+    def set(self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "stopped while its handler ran") -> None:
         """Stop the attempt, which ends as `end` (`AttemptCancelled`, `ClaimLost` or `ClaimReleased`).
 
         The first call decides; later calls have no effect.

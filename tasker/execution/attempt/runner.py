@@ -79,11 +79,11 @@ async def behind_breaker(
     except BaseException:
         breaker.abandoned(permit)
         raise
-    _tell(breaker, permit, end)
+    _report_to_breaker(breaker, permit, end)
     return end
 
 
-def _tell(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
+def _report_to_breaker(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
     if isinstance(end, UnreportedEnd):
         breaker.abandoned(permit)
     elif end.failure is None:
@@ -323,7 +323,7 @@ class AttemptRunner:
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
-        if not _runs_apart(attempt, handler):
+        if not _needs_isolation(attempt, handler):
             return self._chosen_mode(attempt, handler)
         listeners.warning("step_isolated", attempt.claim)
         return self._isolated
@@ -387,6 +387,6 @@ async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -
     return mode_mismatch(handler.name)
 
 
-def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:
+def _needs_isolation(attempt: Attempt, handler: ResolvedHandler) -> bool:
     """Return True for a step that may have crashed two workers, if its author chose no mode and a child can load it."""
     return attempt.claim.isolated and attempt.step.execution is None and handler.made_here and handler.source.loadable

@@ -34,14 +34,14 @@ class OutcomeRedactor:
         self._attempt = attempt
         self._veil: Redactor | None = None
 
-    def over(self, told: Any) -> Any:
+    def over(self, value: Any) -> Any:
         """Return a text or plain data redacted."""
         attempt = self._attempt
         if not has_sensitive(attempt.plan):
-            return told
+            return value
         if self._veil is None:
             self._veil = Redactor(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
-        return self._veil.redact(told)
+        return self._veil.redact(value)
 
     def failure(self, failure: Failure) -> Failure:
         """Return the failure with its message, metadata, error type and error code redacted."""
@@ -79,10 +79,10 @@ def _storable_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         # a copy, since the handler's author may still change the original
         return dict(as_stored(encode(metadata, limit_bytes=WARN_BYTES)))
     except NotStorable:
-        return _kept(metadata)
+        return _storable_entries(metadata)
 
 
-def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _storable_entries(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the keys that can be stored: a traceback is worth keeping even if a value beside it is not JSON."""
     stored: dict[str, Any] = {}
     left_out: list[str] = []
@@ -272,7 +272,7 @@ def isolate_failure(ending: Ending) -> Ending:
         return ending
     message = (
         f"{ending.message}. Two workers were lost while they ran this step, and the process that it was then given for"
-        " itself has ended as well, so it is not tried again: mend the handler and run `tasker task step reset`, or"
+        " itself has ended as well, so it is not tried again: fix the handler and run `tasker task step reset`, or"
         " say `execution: {mode: process}` in the template, which keeps it apart from the start"
     )
     return replace(ending, message=message, error_type="killed_its_workers", retryable=False)

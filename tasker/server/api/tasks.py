@@ -128,7 +128,7 @@ def _refusal(request: Request, order: TemplateSubmission, body: TaskBatch) -> No
 
 
 def _batch(answers: Sequence[SubmissionResult | TaskerError]) -> dict[str, Any]:
-    results = [{"index": index, **_answer(each)} for index, each in enumerate(answers)]
+    results = [{"index": index, **_answer(submitted)} for index, submitted in enumerate(answers)]
     statuses = [result["status"] for result in results]
     created, existing = statuses.count(201), statuses.count(200)
     return {
@@ -145,11 +145,16 @@ def _retry_after(batch: Mapping[str, Any]) -> dict[str, str]:
     return {"Retry-After": str(max(waits))} if all(waits) else {}
 
 
-def _answer(each: SubmissionResult | TaskerError) -> dict[str, Any]:
-    if isinstance(each, SubmissionResult):
-        status = 201 if each.created else 200
-        return {"status": status, "task_uuid": each.task_uuid, "step_count": each.step_count, "created": each.created}
-    details = problem_of(each, within=True, for_page=False)
+def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
+    if isinstance(result, SubmissionResult):
+        status = 201 if result.created else 200
+        return {
+            "status": status,
+            "task_uuid": result.task_uuid,
+            "step_count": result.step_count,
+            "created": result.created,
+        }
+    details = problem_of(result, within=True, for_page=False)
     return {"status": details["status"], "problem": details}
 
 

@@ -54,7 +54,7 @@ class DescribedTask(BaseModel):
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _has_one_name(self) -> Self:
         if (self.name is None) == (self.template_name is None):
             raise ValueError("give the template as `name` or as `template_name`")
         if self.context is not None and self.configuration is not None:
@@ -170,7 +170,7 @@ class TaskResponse(BaseModel):
     deadline_at: datetime | None = None
     """Time at which the open steps of the task fail; null without a deadline."""
     waits_until: datetime | None = None
-    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     total_steps: int
     pending_steps: int
     in_progress_steps: int

@@ -39,10 +39,10 @@ def exposition(catalogue: Catalogue, samples: Iterable[Sample]) -> str:
 
 def families(metrics: Iterable[Metric]) -> str:
     """Return metrics that hold their own values, such as those of plugins, as text."""
-    return "".join(line + "\n" for metric in metrics for line in _kept(metric))
+    return "".join(line + "\n" for metric in metrics for line in _head_lines(metric))
 
 
-def _kept(metric: Metric) -> Iterator[str]:
+def _head_lines(metric: Metric) -> Iterator[str]:
     yield f"# HELP {metric.name} {metric.meaning}".replace("\n", " ")
     yield f"# TYPE {metric.name} {metric.kind}"
     yield from (_line(metric.name + ending, labels, value) for ending, labels, value in metric.samples())

@@ -1,6 +1,6 @@
 """Requests for tasks through the broker.
 
-The request's identifier is the task's, so whoever asks knows the task before it exists, and a message that comes twice
+The request's identifier is the task's, so the client knows the task before it exists, and a message that comes twice
 asks for the same task.
 """
 

@@ -303,8 +303,8 @@ class Submitter:
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
         """Return the rows of the query `duplicated`, by identity."""
-        look = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
-        rows = await retry_read_once(look)
+        read = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
+        rows = await retry_read_once(read)
         return {identity: task for identity, *task in rows}
 
 

@@ -37,7 +37,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "blocked": Reason(
-        "waits for {parents}; {failed} will not complete by itself",
+        "waits for {parents}; {failed} cannot complete without an operator",
         "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
         needs_somebody=True,
     ),

@@ -20,7 +20,7 @@ def one_time_for_each_step(graph: DependencyGraph) -> None:
     for step in graph.steps.values():
         if "delay" in step.values and "not_before" in step.values:
             message = "`delay` and `not_before` exclude each other"
-            step.report("T062", message, step.place("not_before"), "write one of them")
+            step.report("T062", message, step.location("not_before"), "write one of them")
 
 
 def deadline_is_after_all_delays(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
@@ -37,7 +37,7 @@ def deadline_is_after_all_delays(graph: DependencyGraph, document: Mapping[str, 
         if waited[name] >= limit:
             message = f"`{name}` never begins: its delays take {duration_text(waited[name])}, the `deadline` is "
             hint = "raise the `deadline` of the template, or lower the `delay`"
-            step.report("T063", f"{message}{duration_text(limit)}", step.place("delay"), hint)
+            step.report("T063", f"{message}{duration_text(limit)}", step.location("delay"), hint)
             return
 
 
@@ -51,10 +51,10 @@ def places_are_in_steps_above(graph: DependencyGraph) -> None:
             names = [each for each in graph.order if each in above.of(step.name)]
             if name not in names:
                 hint = did_you_mean(name, names) or f"steps above: {listed(names) or 'none'}"
-                step.report(code, f"`{name}` is not a step above `{step.name}`", step.place(*path), hint)
+                step.report(code, f"`{name}` is not a step above `{step.name}`", step.location(*path), hint)
             elif graph.is_from(name, Origin.BATCH):
                 message = f"`{name}` has an instance for each batch, and none of them is meant"
-                step.report(code, message, step.place(*path), "let the step that joins them return the value")
+                step.report(code, message, step.location(*path), "let the step that joins them return the value")
 
 
 def one_number_for_each_limit(graph: DependencyGraph) -> None:
@@ -67,7 +67,9 @@ def one_number_for_each_limit(graph: DependencyGraph) -> None:
         first, number = numbers.setdefault(limit["scope"], (step.name, limit["limit"]))
         if number != limit["limit"]:
             message = f"`{first}` limits the same {limit['scope']} to {number}"
-            step.report("T117", message, step.place("concurrency", "limit"), f"write {number} here, or another `scope`")
+            step.report(
+                "T117", message, step.location("concurrency", "limit"), f"write {number} here, or another `scope`"
+            )
 
 
 def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:

@@ -251,7 +251,7 @@ async def test_what_many_streams_ask_for_is_one_look_and_each_is_told_of_its_own
 async def test_a_stream_is_not_woken_while_nothing_happens_to_its_task(
     app: tasker.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_history, "LOOKS", BackoffPolicy(LOOK_SECONDS, LOOK_SECONDS))
+    monkeypatch.setattr(task_history, "POLLS", BackoffPolicy(LOOK_SECONDS, LOOK_SECONDS))
     tasks, asked, woken = await waiting(app, 5), Asked(app.tasks._engine.connection), list[str]()
     followed, news = TaskEvents(asked, app.finished), HistoryPoller.news
 

@@ -37,7 +37,7 @@ async def test_queues_processes_and_the_broker_are_told(app: tasker.App, site: S
     assert f'href="/ui/fleet/{worker.worker}"' in text
     shown = await site.text(f"fleet/{worker.worker}")
     assert "shop.check" in shown
-    assert "Steps that it runs" in shown
+    assert "Running steps" in shown
 
 
 @pytest.mark.parametrize("worker", ["nonsense", "00000000-0000-7000-8000-000000000000"])

@@ -17,7 +17,7 @@ async def test_what_needs_a_person_is_a_link_to_it(app: tasker.App, site: Site) 
 
     text = await site.text()
 
-    assert "1 dead letter to look into" in text
+    assert "1 dead letter to resolve" in text
     assert 'href="/ui/dead-letters"' in text
     assert "nobody: 1 step in the queue, and no live worker" in text
     assert "shop/orders:1.0.0" in text

@@ -160,7 +160,7 @@ async def test_a_step_can_be_asked_for_without_the_rest_of_the_page(app: tasker.
 
 async def test_why_a_step_does_not_move_stands_on_the_page(app: tasker.App, site: Site) -> None:
     text = await site.text(f"tasks/{await waiting(app)}")
-    assert "Why it is where it is" in text
+    assert "Why it has not finished" in text
     assert "no live worker" in text or "nobody" in text
 
 

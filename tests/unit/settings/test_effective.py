@@ -234,7 +234,7 @@ BY_TWO = {
 NOT_SET = {
     "origin",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
-    *("sweeps.mend_ms", "sweeps.whole"),
+    *("sweeps.repair_ms", "sweeps.whole"),
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),

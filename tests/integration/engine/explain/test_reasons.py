@@ -38,7 +38,7 @@ def test_what_waits_for_a_failed_step_says_that_it_never_runs_by_itself(told: To
 
     assert told.sentences(task) == {
         "s0": "failed in attempt 1 of 3: TestError: it broke",
-        "s1": "waits for s0; s0 will not complete by itself",
+        "s1": "waits for s0; s0 cannot complete without an operator",
     }
     failed, blocked = told.task(task).reasons
     assert failed.remedy(" --data-dir d").endswith(f"tasker task step reset {task} s0 --data-dir d")

@@ -253,7 +253,7 @@ async def test_a_cancelled_error_of_the_handlers_own_is_a_failure(bench: Bench) 
     failure = await bench.failure(Handler)
 
     assert failure.error_type == "handler_error"
-    assert "although nobody cancelled it" in failure.message
+    assert "but Tasker did not cancel it" in failure.message
 
 
 async def test_cancelling_the_task_of_an_attempt_goes_through(bench: Bench) -> None:
