@@ -81,7 +81,7 @@ async def test_a_backfill_is_previewed_and_then_started(app: tasker.App, closed:
     span = {"from": "2026-01-01", "to": "2026-01-04"}
     preview = await closed.text(HERE, **span)
     assert "3 tasks" in preview
-    assert "tasker schedule backfill shop/orders/nightly --from 2026-01-01 --to 2026-01-04" in preview
+    assert "backfill shop/orders/nightly --from 2026-01-01T00:00:00+00:00 --to 2026-01-04T00:00:00+00:00" in preview
     assert await app.schedules.fires(NAME) == []
     assert "3 tasks will be submitted." in (await closed.post(f"{HERE}/backfill", **span, reason="lost")).text
     begin, end = (datetime.fromisoformat(day).replace(tzinfo=UTC) for day in span.values())

@@ -77,6 +77,7 @@ async def _schedule(
         upcoming=await service.upcoming(address, count=UPCOMING),
         fires=await service.fires(address, limit=PER_PAGE),
         planned=planned,
+        planned_span=[moment.isoformat() for moment in _span(*span)] if planned else [],
         span=span,
         problem=problem,
         typed=again or {},
