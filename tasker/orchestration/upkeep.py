@@ -100,6 +100,8 @@ class Upkeep:
 
     _keeps_time = True
     """Whether this process is the timekeeper; it looks as often until another one is known to be."""
+    firing: ScheduleFiring | None = None
+    """Firing of schedules, made when the first one is due."""
 
     def __init__(
         self,
@@ -124,8 +126,6 @@ class Upkeep:
         self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
         self._make_firing = firing
-        self.firing: ScheduleFiring | None = None
-        """Firing of schedules, made when the first one is due."""
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
         self.skipped = 0

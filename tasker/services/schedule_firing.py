@@ -26,7 +26,7 @@ KEEP = {"keep_days": 90, "keep_fires": 10}
 """Days for which fires stay in the history, and the number of the newest ones that stay longer."""
 ROUNDS = 3
 """Decisions in a row for one schedule: after a cancelled task, after a template that was registered anew."""
-_log = logging.getLogger("tasker.schedules")
+_log = logging.getLogger("tasker.orchestration")
 
 
 class ScheduleUnreadable(Exception):

@@ -33,7 +33,7 @@ DATE = r"\d{4}-\d\d-\d\d"
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """When a schedule fires, and what it submits. Either `cron` or `every_seconds` is set."""
+    """Times of a schedule, and the context of its tasks. Either `cron` or `every_seconds` is set."""
 
     cron: str | None = None
     every_seconds: int | None = None

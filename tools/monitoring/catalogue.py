@@ -18,6 +18,7 @@ VALUES = {
     "method": "disabled, jwt, api_key; none: nothing that is taken here",
     "mode": "hybrid, event_driven, polling",
     "namespace": "the namespaces",
+    "outcome": "fired, queued, skipped, missed, refused",
     "part": "events, breakers, services, plugins, steps",
     "permission": "the permissions",
     "plugin": "the plugins that are on",
@@ -30,8 +31,8 @@ VALUES = {
 }
 """What labels of the core hold; each has few values."""
 VALUES_OF = {
-    ("tasker_timers_late_seconds", "kind"): "retry, begin",
-    ("tasker_timers_waiting", "kind"): "retry, begin",
+    ("tasker_timers_late_seconds", "kind"): "retry, begin, schedule",
+    ("tasker_timers_waiting", "kind"): "retry, begin, schedule",
     ("mpsc_channel_capacity", "component"): "worker",
     ("mpsc_channel_full_events_total", "component"): "worker",
     ("mpsc_channel_usage_percent", "component"): "worker",

@@ -59,7 +59,7 @@ class BackfillRequest(ScheduleActionRequest):
 
 
 class ScheduleChangeResponse(BaseModel):
-    """Whether the action changed the schedule: false if it was paused, or not paused, before."""
+    """Result of an action; `changed` is false if the schedule was paused, or not paused, before."""
 
     schedule: str
     changed: bool

@@ -627,7 +627,7 @@ create table tasker.schedules (
 
 -- The history of fires: at most one row, and so at most one task, for each fire time of a schedule.
 create table tasker.schedule_fires (
-  schedule_uuid uuid not null references tasker.schedules on delete cascade,
+  schedule_uuid uuid not null,
   fire_at       timestamptz not null,
   kind          text not null check (kind in ('schedule', 'missed', 'trigger', 'backfill')),
   outcome       text not null check (outcome in ('fired', 'queued', 'skipped', 'missed', 'refused')),
@@ -635,7 +635,7 @@ create table tasker.schedule_fires (
   decided_at    timestamptz not null,
   detail        jsonb,                      -- actor of a trigger or backfill; the error; the span of missed fires
   primary key (schedule_uuid, fire_at)
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- fire times that wait for their task
 create index schedule_fires_queued on tasker.schedule_fires (schedule_uuid, fire_at) where outcome = 'queued';
 

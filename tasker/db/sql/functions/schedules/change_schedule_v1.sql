@@ -67,6 +67,7 @@ begin
       return '{"refused": "declared"}';
     end if;
     perform tasker.set_schedule_timer(v_id, null);
+    delete from tasker.schedule_fires f where f.schedule_uuid = v_id;
     delete from tasker.schedules h where h.schedule_uuid = v_id;
   elsif v_change = 'backfill' then
     insert into tasker.schedule_fires as f (schedule_uuid, fire_at, kind, outcome, decided_at, detail)
