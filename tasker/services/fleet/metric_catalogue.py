@@ -104,11 +104,12 @@ OF_THE_FLEET: Catalogue = {
     ),
     "tasker_timers_waiting": Described(
         "gauge",
-        "Steps that wait for a time: for their retry, or to begin (`delay`, `run_at`); counted to 100000.",
+        "Steps that wait for a time: for their retry, or to begin (`delay`, `run_at`), and open tasks with a deadline; "
+        "counted to 100000.",
         ("kind",),
     ),
     "tasker_timers_late_seconds": Described(
-        "gauge", "Time since the longest overdue of these steps was due; absent if none is.", ("kind",)
+        "gauge", "Time since the longest overdue of these was due; absent if none is.", ("kind",)
     ),
     "tasker_pauses": Described("gauge", "Active pauses."),
     "tasker_dlq_pending_investigations": Described("gauge", "Pending dead letters, counted to 100000."),
