@@ -89,9 +89,7 @@ class Worker:
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
-        self.metrics = StepMetrics()
-        self.released_count = 0
-        """Number of claims released since the start."""
+        self.metrics, self.released_count = StepMetrics(), 0  # number of claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
