@@ -35,6 +35,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         environment=environment,
         expires_in_seconds=document.get("expires_in"),
         deadline_seconds=document.get("deadline"),
+        task_events=document.get("task_events", False),
     )
 
 

@@ -205,6 +205,8 @@ class Plan:
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
+    task_events: bool = False
+    """Whether the end of a task is a durable event."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:

@@ -70,8 +70,8 @@ def _storing() -> str:
 
 
 def is_stored(field: str) -> bool:
-    """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself."""
-    return f"s->>'{field}'" in _storing() or f"s->'{field}'" in _storing()
+    """Whether the engine's SQL stores the field of a plan or a step, as it does with what it acts on itself."""
+    return any(text in _storing() for text in (f"s->>'{field}'", f"s->'{field}'", f"p_plan->>'{field}'"))
 
 
 def document() -> dict[str, Any]:
