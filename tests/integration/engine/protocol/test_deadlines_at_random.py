@@ -26,7 +26,7 @@ class Story:
         deeds = [self.submit, self.claim, self.claim, self.end, self.end, self.end, self.settle, self.tick, self.due]
         for _ in range(STEPS):
             self.random.choice([*deeds, self.operate])()
-            self.lab.check()
+            self.check()
         for _ in range(40):
             self.tick(40)
             self.due()
@@ -34,7 +34,15 @@ class Story:
             while self.claims:
                 self.lab.one.advance(ok(self.claims.pop()))
             self.settle()
+        self.check()
+
+    def check(self) -> None:
+        """No promise is broken, and no task that has ended keeps the timer of its deadline."""
         self.lab.check()
+        deadlines = (
+            "select t.complete from tasker.timers m join tasker.tasks t on t.task_uuid = m.subject where m.kind = 'd'"
+        )
+        assert not any(row.complete for row in self.lab.observer.rows(deadlines))
 
     def submit(self) -> None:
         if len(self.tasks) < 6:
