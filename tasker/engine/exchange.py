@@ -37,6 +37,8 @@ class ClaimRow(NamedTuple):
     """True if two workers were lost while running the step: it is isolated in a child process, if the worker can."""
     ran_ms: int | None = None
     """Time since the step's first attempt began, for further attempts of a step with `max_elapsed`."""
+    waited_ms: float | None = None
+    """Time since the message of the step was sent; None for a step that was handed over without one."""
     later: bool = False
     """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
 
@@ -55,6 +57,7 @@ class ClaimRow(NamedTuple):
             row.get("checkpoint"),
             bool(row.get("apart")),
             row.get("ran_ms"),
+            row.get("waited_ms"),
             bool(row.get("later")),
         )
 

@@ -42,6 +42,7 @@ from tasker.execution.inputs import InputCache
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
+from tasker.execution.step_metrics import StepMetrics
 from tasker.handlers.claims import Claim
 from tasker.handlers.copies import CopyOnRead
 from tasker.logging.lines import ids_of, log_line
@@ -88,8 +89,7 @@ class Worker:
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
-        self.released_count = 0
-        """Number of claims released since the start."""
+        self.metrics, self.released_count = StepMetrics(), 0  # number of claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
@@ -252,6 +252,8 @@ class Worker:
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.result_limit_bytes, self.reports.of(claim)
         attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter)
+        if row.waited_ms is not None:
+            self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
@@ -309,6 +311,7 @@ class Worker:
             self._lift_no_place()
         if not isinstance(end, Result):
             return self._end_unreported(running, end, attempt)
+        self.metrics.ended(attempt.plan, attempt.step, end.duration_ms, failed=end.failure is not None)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
         self._completed.add(end)
@@ -319,6 +322,8 @@ class Worker:
         if isinstance(end, ClaimDeferred):
             note = {"reason": end.reason} if end.reason else {}
             snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
+            if snoozes is not None:
+                self.metrics.snoozed(attempt.plan, attempt.step)
             return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
         self.claims.discard([end.claim])
 

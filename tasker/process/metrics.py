@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tasker.execution.step_metrics import LABELS, MEANINGS
 from tasker.messaging.listening_modes import DeploymentMode, HealthStatus
 from tasker.metrics import Metric
 from tasker.orchestration.dead_letters import StalenessSearch
@@ -102,6 +103,14 @@ PROCESS_CATALOGUE: Catalogue = {
     "worker_handler_semaphore_wait_ms": Described(
         "histogram", "The wait of a claimed step for a thread or a child process; most do not wait."
     ),
+    **{
+        name: Described(
+            "counter" if name.endswith("_total") else "histogram",
+            meaning,
+            (*LABELS, "result") if "duration" in name else LABELS,
+        )
+        for name, meaning in MEANINGS.items()
+    },
     **ALIASES,
     **{name: described for name, described in OF_SERVERS.items() if name.startswith(ACCESS)},
 }
@@ -144,8 +153,8 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
 
 def histograms(observed: ProcessSnapshot) -> Sequence[Metric]:
     """Return the histograms that the process itself records."""
-    waits = observed.load().waits
-    return [observed.process.upkeep.staleness.durations, *([waits] if waits else [])]
+    load = observed.load()
+    return [observed.process.upkeep.staleness.durations, *([load.waits] if load.waits else []), *load.steps]
 
 
 def _of_events(events: EventSystem) -> Iterator[Sample]:

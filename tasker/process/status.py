@@ -212,7 +212,15 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.released_count
-        counts = len(waiting), waits_ms, runner.waits(), buffers, _busy_in(runtime), runner.leaked_threads
+        counts = (
+            len(waiting),
+            waits_ms,
+            runner.waits(),
+            worker.metrics.all(),
+            buffers,
+            _busy_in(runtime),
+            runner.leaked_threads,
+        )
         return WorkerLoad(slots, busy, given_back, throttled_by, refusals, *counts)
 
     return ProcessSnapshot(

@@ -394,6 +394,12 @@ TEMPLATE = Mapping(
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
+            "task_events",
+            Boolean(),
+            "Whether the end of a task is a durable event: `task.completed`, `task.failed` or `task.cancelled`.",
+            default=False,
+        ),
+        Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),
             "When two submissions are the same task.",

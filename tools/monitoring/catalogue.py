@@ -27,12 +27,14 @@ VALUES = {
     "queue_name": "the queues of the namespaces",
     "result": "success, failure",
     "service": "the services of the process",
+    "step": "the steps of the templates",
+    "template": "the templates",
     "version": "the release",
 }
 """What labels of the core hold; each has few values."""
 VALUES_OF = {
-    ("tasker_timers_late_seconds", "kind"): "retry, begin, schedule",
-    ("tasker_timers_waiting", "kind"): "retry, begin, schedule",
+    ("tasker_timers_late_seconds", "kind"): "retry, begin, deadline, schedule",
+    ("tasker_timers_waiting", "kind"): "retry, begin, deadline, schedule",
     ("mpsc_channel_capacity", "component"): "worker",
     ("mpsc_channel_full_events_total", "component"): "worker",
     ("mpsc_channel_usage_percent", "component"): "worker",

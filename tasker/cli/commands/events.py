@@ -32,7 +32,7 @@ def list_text(events: Sequence[PublishedEvent]) -> str:
             event.time[:19].replace("T", " "),
             event.event_name,
             event.metadata["namespace"],
-            f"{event.metadata['task_uuid']} {event.metadata['step_name']}",
+            f"{event.metadata['task_uuid']} {event.metadata['step_name'] or ''}".rstrip(),
             event.withheld or _compact(event),
         )
         for event in events
@@ -41,7 +41,7 @@ def list_text(events: Sequence[PublishedEvent]) -> str:
 
 
 def line(event: PublishedEvent) -> str:
-    where = f"{event.metadata['namespace']} {event.metadata['task_uuid']} {event.metadata['step_name']}"
+    where = f"{event.metadata['namespace']} {event.metadata['task_uuid']} {event.metadata['step_name'] or ''}".rstrip()
     return f"{event.position}  {event.time[:19].replace('T', ' ')}  {event.event_name}  {where}  {_compact(event)}"
 
 

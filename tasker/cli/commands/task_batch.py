@@ -17,7 +17,7 @@ from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, Usag
 from tasker.errors.remedies import command_form
 from tasker.services.submission.check import check_priority
 from tasker.services.submission.registered import TemplateSubmission
-from tasker.services.submission.starts import start_item
+from tasker.services.submission.starts import TIMES, start_texts
 from tasker.services.submission.submit import Submission
 from tasker.services.wording import counted
 from tasker.services.workflows.targets import RegisteredName, registered_name
@@ -67,7 +67,7 @@ class Defaults:
         request = {"initiator": actor(), "source_system": "tasker task submit", **options}
         request |= {name: value for name, value in arguments.items() if name not in NAMED}
         check_priority(request.get("priority", 0))
-        start_item(request.get("run_at"), request.get("delay"))
+        start_texts(**{name: request.get(name) for name in TIMES})
         return TemplateSubmission(*self._name(arguments), Submission(**request))
 
     def _name(self, given: Mapping[str, Any]) -> RegisteredName:

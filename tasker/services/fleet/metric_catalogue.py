@@ -104,7 +104,8 @@ OF_THE_FLEET: Catalogue = {
     ),
     "tasker_timers_waiting": Described(
         "gauge",
-        "Schedules, and steps that wait for their retry or to begin (`delay`, `run_at`); counted to 100000.",
+        "Schedules, open tasks with a deadline, and steps that wait for their retry or to begin (`delay`, `run_at`); "
+        "counted to 100000.",
         ("kind",),
     ),
     "tasker_timers_late_seconds": Described(

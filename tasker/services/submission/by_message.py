@@ -17,12 +17,11 @@ from tasker.errors import UsageError
 from tasker.json_values import encode
 from tasker.messaging.service import MessagingService
 from tasker.services.submission.check import as_dict, check_priority, mistake, uuid_text
-from tasker.services.submission.starts import start_texts
+from tasker.services.submission.starts import TIMES, start_texts
 from tasker.services.submission.submit import Submission, SubmissionOptions
 from tasker.services.tasks.read import checked
 from tasker.services.workflows.targets import registered_name
 
-TIMES = ("run_at", "delay", "expires_in", "deadline")
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
 OPTIONS = {field.name: field.default for field in fields(Submission) if field.name != "context"}
 _COUNTER_BITS = 0xFFFFFF

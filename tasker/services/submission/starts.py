@@ -13,6 +13,8 @@ Moment = datetime | str | None
 Delay = timedelta | float | str | None
 Deadline = datetime | timedelta | float | str | None
 
+TIMES = ("run_at", "delay", "expires_in", "deadline")
+"""Options of a submission that are times, as `start_texts` takes them."""
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 TIME_EXPECTED = "a time with a zone, such as 2026-01-31T18:00:00Z"
 

@@ -164,6 +164,7 @@ async def test_a_task_is_submitted_by_the_form_of_its_schema(app: tasker.App, cl
         ),
         ({"input:/amount": "1", "correlation_id": "x"}, "correlation"),
         ({"input:/amount": "1", "delay": "5"}, "delay: expected a duration"),
+        ({"input:/amount": "1", "deadline": "soon"}, "deadline: expected a duration"),
         ({"input:/amount": "1", "run_at": "tomorrow"}, "run_at: expected a time with a zone"),
     ],
 )

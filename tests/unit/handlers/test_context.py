@@ -185,3 +185,11 @@ def test_a_context_for_tests_is_like_that_of_a_worker() -> None:
     batch = BatchWorkerContext.from_step_context(step_context(batch=(10, 30), checkpoint={"cursor": 12}))
     assert batch is not None
     assert (batch.start_cursor, batch.end_cursor, batch.batch_size, batch.checkpoint_cursor) == (10, 30, 20, 12)
+
+
+def test_a_context_has_the_token_of_its_claim_and_none_outside_of_a_worker() -> None:
+    made = context({"n": 1})
+    made._claim = replace(made._claim, token=7)
+
+    assert made.fencing_token == 7
+    assert StepContext.from_ffi_event(made.event, "h").fencing_token == 0

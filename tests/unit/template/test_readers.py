@@ -73,8 +73,9 @@ def _storing() -> str:
 
 
 def is_stored(field: str) -> bool:
-    """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself, or schedules."""
-    return any(f"{place}'{field}'" in _storing() for place in ("s->>", "s->", "p_plan->", "l.rule->>", "l.rule->"))
+    """Whether the engine's SQL stores the field of a plan or a step, as it does with what it acts on itself."""
+    rows = ("s->>", "s->", "p_plan->", "p_plan->>", "l.rule->>", "l.rule->")
+    return any(f"{row}'{field}'" in _storing() for row in rows)
 
 
 def document() -> dict[str, Any]:

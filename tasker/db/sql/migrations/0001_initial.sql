@@ -79,7 +79,7 @@ create table tasker.templates (
   step_count      int not null,
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
-  gates           int not null default 0, -- those of all its steps together
+  gates           int not null default 0, -- those of all its steps together; 512: the ends of its tasks are events
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
   lifecycle       jsonb generated always as (plan->'lifecycle') stored,
@@ -171,7 +171,7 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the client notified of its end, on its own channel
-  gates           int not null default 0,   -- as its template's; 256: it has a deadline
+  gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
@@ -652,10 +652,10 @@ create table tasker.domain_events (
   created_at         timestamptz not null,
   event_uuid         uuid not null,
   task_uuid          uuid not null,
-  workflow_step_uuid uuid not null,
+  workflow_step_uuid uuid not null,         -- of the end of a task: the task
   correlation_id     uuid not null,
   namespace_id       int not null,
-  sort_key           int not null,          -- of the step's transition that caused it
+  sort_key           int not null,          -- of the step's or task's transition that caused it
   number             int not null,          -- among the events of this transition
   attempt            int not null,
   -- number of events that a handler itself published with the result; null: the event is declared by a template

@@ -241,3 +241,31 @@ def test_a_step_is_called_again_until_what_it_waits_for_is_there(
     assert report.results["a"] == {"calls": 3}
     assert calls == [0, 0, 0]
     assert report.steps["a"].attempts == 1
+
+
+def test_a_rerun_has_as_much_time_as_its_task_had(app: tasker.SyncApp, plan: Plan) -> None:
+    task = app.submit(plan, {"name": "again"}, deadline="2h").task_uuid
+    first = app.wait(task, timeout=60)
+
+    begun = app.reruns.start(task, next(iter(first.steps)), actor="ada", reason="again")
+
+    report = app.tasks.report(begun.task_uuid)
+    assert report.deadline_at is not None
+    assert report.deadline_at - report.created_at == LATER
+
+
+@pytest.mark.parametrize(("deadline", "most"), [("1h", 3600), (None, None)])
+def test_a_handler_reads_how_much_time_is_left(
+    app: tasker.SyncApp, registry: HandlerRegistry, deadline: str | None, most: float | None
+) -> None:
+    @step_handler("left")
+    def left(context: StepContext) -> dict[str, float | None]:
+        return {"left": context.time_left}
+
+    registry.register("left", left)
+    (plan,) = compile_text("{name: left, namespace: caller, version: 1, steps: [{name: a, handler: left}]}").plans
+
+    task = app.submit(plan, {}, deadline=deadline).task_uuid
+
+    seen = app.wait(task, timeout=60).results["a"]["left"]
+    assert seen is None if most is None else most - 120 < seen <= most

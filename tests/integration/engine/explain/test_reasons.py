@@ -370,3 +370,23 @@ def test_a_delayed_step_says_until_when_even_in_a_pause(told: Told) -> None:
     told.lab.one.core("pause", {"task": task, "actor": "ops", "reason": ""})
 
     assert told.sentence(task, "b") == "delayed until 12:10:00 by its `delay` or `not_before`"
+
+
+def test_a_snoozed_step_says_until_when_and_why(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    task, claims = told.lab.running(told.lab.chain(1))
+    told.lab.one.advance(change("snooze", claims["s0"], d=600_000, sn=3, n={"reason": "not paid yet"}), snoozes=True)
+
+    assert told.sentence(task, "s0") == "its handler asked to be called again at 12:10:00: not paid yet"
+    assert told.one(task, "s0").remedy() == "it is called then, without using an attempt"
+
+
+def test_a_task_with_a_deadline_says_so_until_it_has_passed(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    task, _ = told.lab.running(told.lab.chain(1), deadline_ms=600_000)
+
+    (dated,) = [reason for reason in told.task(task).reasons if reason.reason == "dated"]
+    assert dated.sentence(UTC) == "the task has a deadline: what is open at 12:10:00 fails"
+    told.at(601)
+    told.lab.one.call("due", told.lab.one.args())
+    assert "dated" not in [reason.reason for reason in told.task(task).reasons]

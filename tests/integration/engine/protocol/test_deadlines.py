@@ -201,3 +201,10 @@ def test_a_sweep_says_of_lost_steps_how_much_time_is_left(lab: Lab) -> None:
 
     assert orphan["left_ms"] == pytest.approx(2_400_000, abs=5000)
     assert orphan["ran_ms"] == pytest.approx(1_200_000, abs=5000)
+
+
+def test_steps_that_begin_with_their_submission_know_how_much_time_is_left(lab: Lab) -> None:
+    answer = lab.one.submit(lab.chain(1), {"deadline_ms": HOUR_MS}, **lab.one.args(slots=5))
+
+    (task,) = answer["created"]
+    assert answer["tasks"][task]["left_ms"] == pytest.approx(HOUR_MS, abs=5000)

@@ -101,6 +101,7 @@ begin
         c.claim_token, c.attempts, v_own->c.workflow_step_uuid::text, case when c.attempts > 2
           then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end,
         case when c.attempts > 1 then tasker.ran_ms(c.workflow_step_uuid, c.template_id, c.ordinal) end)
+        || jsonb_build_object('waited_ms', round(extract(epoch from v_now - c.hinted_at) * 1000))
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;

@@ -86,6 +86,9 @@ begin
   perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
+  if v_task.gates & 512 <> 0 then
+    perform tasker.write_task_events(array[v_task.task_uuid], v_now);
+  end if;
   if v_running is not null then
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;

@@ -197,7 +197,8 @@ begin
         v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null, null)
         order by r.nth),
       'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-          'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end)
+          'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}'   -- its timer is written by this statement
+          else jsonb_build_object('left_ms', ceil(extract(epoch from d.deadline_at - v_now) * 1000)) end)
         from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;
 

@@ -183,8 +183,13 @@ begin
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
-  where not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
+  where d.workflow_step_uuid <> d.task_uuid and not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
     and l.sort_key = d.sort_key and tasker.outcome_of_path(l.code) = d.outcome)
+  union all
+  select 'ended task without its event, or the reverse', t.task_uuid, t.state from tasks t
+  where t.gates & 512 <> 0 and t.completed_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
+    and t.complete <> exists (select from tasker.domain_events d where d.workflow_step_uuid = t.task_uuid and d.sort_key = t.sort_key
+      and d.name = tasker.task_event(t.state))
   union all
   select v.* from tasker.fleet_violations() v where v_all;
 end

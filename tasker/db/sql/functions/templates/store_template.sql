@@ -14,7 +14,7 @@ declare
 begin
   insert into tasker.templates (hash, namespace_id, named_task_uuid, step_count, static_count, gates, roots, plan)
   select p_hash, p_namespace, p_named_task, count(*), count(*) filter (where (s->>'static')::boolean),
-    coalesce(bit_or(tasker.gates_of(s)), 0),
+    coalesce(bit_or(tasker.gates_of(s)), 0) | case when (p_plan->>'task_events')::boolean then 512 else 0 end,
     coalesce(array_agg((s->>'ordinal')::int order by (s->>'ordinal')::int)
       filter (where (s->>'static')::boolean and jsonb_array_length(s->'depends_on') = 0), '{}'), p_plan
   from jsonb_array_elements(p_plan->'steps') s
