@@ -198,7 +198,15 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
 
 
 async def test_what_is_not_of_one_namespace_is_not_for_those_who_are_confined(guarded: httpx.AsyncClient) -> None:
-    for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq/stats", "/v1/analytics/performance", "/config"):
+    for path in (
+        "/v1/workers",
+        "/v1/queues",
+        "/v1/limits",
+        "/v1/pauses",
+        "/v1/dlq/stats",
+        "/v1/analytics/performance",
+        "/config",
+    ):
         problem(await guarded.get(path, headers=by(CONFINED)), 403, "FORBIDDEN")
 
 

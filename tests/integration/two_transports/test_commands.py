@@ -109,6 +109,8 @@ AT_ANOTHER_MOMENT = [
     "analytics performance",
     "analytics performance --format json",
     "analytics bottlenecks --format json",
+    "limit list",
+    "limit list --format json",
     "analytics scaling --min-workers 1",
     "analytics scaling --format json",
     "broker status",
