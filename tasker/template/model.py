@@ -29,7 +29,7 @@ from tasker.template.names import (
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import DataPlace, Duration, Rate, StartTime
+from tasker.template.times import DataPlace, Duration, InputPlace, Rate, StartTime
 from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
@@ -307,6 +307,29 @@ LIFECYCLE = Mapping(
     ),
 )
 
+TASK_CONCURRENCY = Mapping(
+    "the template's `concurrency`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The place of a value in the input that shares the limit; without it there is one limit for all tasks.",
+        ),
+        Key(
+            "limit",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many tasks with the same value of the key are open at the same time.",
+            required=True,
+        ),
+        Key(
+            "on_limit",
+            Choice(("wait", "cancel_new", "cancel_running")),
+            "What happens to a task above the limit: it waits, it is cancelled, or the oldest running one is.",
+            default="wait",
+        ),
+    ),
+)
+
 TEMPLATE = Mapping(
     "the template",
     (
@@ -345,6 +368,7 @@ TEMPLATE = Mapping(
         ),
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
+        Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key(
             "identity_strategy",

@@ -36,6 +36,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
+            "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],
@@ -69,6 +70,13 @@ def _step(step: StepPlan) -> dict[str, Any]:
         },
         keep=("result_schema",),
     )
+
+
+def _limit_of_tasks(plan: Plan) -> dict[str, Any]:
+    if (limit := plan.concurrency) is None:
+        return {}
+    key = None if limit.key is None else place_text(limit.key)
+    return _without_empty({"key": key, "limit": limit.max_running, "on_limit": limit.on_limit})
 
 
 def _limit(step: StepPlan, rate: bool) -> dict[str, Any]:

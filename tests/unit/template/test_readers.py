@@ -75,7 +75,10 @@ def _storing() -> str:
 
 def is_stored(field: str) -> bool:
     """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself."""
-    return any(f"{row}->>'{field}'" in _storing() or f"{row}->'{field}'" in _storing() for row in ("s", "l.rule"))
+    return any(
+        f"{row}->>'{field}'" in _storing() or f"{row}->'{field}'" in _storing()
+        for row in ("s", "l.rule", "l", "p_plan->'concurrency'")
+    )
 
 
 def document() -> dict[str, Any]:

@@ -16,11 +16,11 @@ select 'tasker_tasks_active' as name, 'state' as label, t.state as value, count(
 from (select x.state from tasker.tasks x where not x.complete limit 100000) t group by t.state
 union all
 select 'tasker_timers_waiting', 'kind', case m.kind when 'r' then 'retry' else 'begin' end, count(*)
-from (select x.kind from tasker.timers x where x.kind <> 'x' limit 100000) m group by m.kind
+from (select x.kind from tasker.timers x where x.kind not in ('x', 'c') limit 100000) m group by m.kind
 union all
 select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' else 'begin' end,
   extract(epoch from tasker.now() - min(m.due_at))::float8
-from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind <> 'x' order by x.due_at limit 1000) m group by m.kind
+from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind not in ('x', 'c') order by x.due_at limit 1000) m group by m.kind
 union all
 select 'tasker_limit_waiting', 'limit', r.name, (select count(*) from (select from tasker.limit_waiters w where w.rule_id = r.rule_id limit 100000) w)
 from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r

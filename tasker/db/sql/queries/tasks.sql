@@ -14,7 +14,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
     t.held - case when t.held > 0 then (select count(*) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b') else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete and m.subject = t.task_uuid and m.kind = 'x'),
   'waits_until', case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind <> 'x') end,
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind not in ('x', 'c')) end,
   'edges', (
     select coalesce(json_agg(json_build_array(e.to_step_uuid, p.name) order by p.workflow_step_uuid), '[]')
     from tasker.dynamic_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
@@ -174,7 +174,7 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
     where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))
     order by p.pause_id limit 1) end as paused,
   case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind <> 'x') end as waits_until
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind not in ('x', 'c')) end as waits_until
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

@@ -18,8 +18,8 @@ begin
   join tasker.workflow_steps s on s.workflow_step_uuid = i.s
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
   left join lateral (select l.key from tasker.template_limits l
-    where ts.gates & 1 <> 0 and l.template_id = s.template_id and l.ordinal = s.ordinal and l.key is not null
-      and tasker.limit_value(tasker.value_at(s.task_uuid, l.key)) is null order by l.nth limit 1) k on true
+    where ts.gates & 1 <> 0 and l.template_id = s.template_id and l.ordinal in (-1, s.ordinal) and l.key is not null
+      and tasker.limit_value(tasker.value_at(s.task_uuid, l.key)) is null order by l.ordinal, l.nth limit 1) k on true
   cross join lateral (select case when k.key is null then 'not_a_time' else 'limit_key_missing' end) c (error_type)
   where tasker.kind_needs_parents(i.kind) and (ts.not_before is not null or ts.gates & 1 <> 0)
     and tasker.step_begins_at(s.task_uuid, s.template_id, s.ordinal, tasker.now()) = '-infinity';
