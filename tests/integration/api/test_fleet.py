@@ -63,6 +63,7 @@ async def test_limits_are_listed_with_what_runs_and_waits(client: httpx.AsyncCli
     }
     (one,) = (await client.get("/v1/limits", params={"name": "step shop/limited/check"})).json()["limits"]
     assert (one["running"], one["waiting"]) == (0, 0), "paused steps neither run nor wait for a permit"
+    assert one["keys"] == []
     assert [use.name for use in await app.limits.list()] == sorted(limit.name for limit in found)
     await client.delete("/v1/pauses", params={"template": "shop/limited"})
 

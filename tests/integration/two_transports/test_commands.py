@@ -110,6 +110,7 @@ AT_ANOTHER_MOMENT = [
     "analytics performance --format json",
     "analytics bottlenecks --format json",
     "limit list",
+    "limit list --keys 5",
     "limit list --format json",
     "analytics scaling --min-workers 1",
     "analytics scaling --format json",
