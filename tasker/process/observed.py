@@ -53,11 +53,11 @@ class WorkerLoad:
     """Load of a worker: its slots, claims, released steps and the reasons why it stops claiming.
 
     `slots` is the number of steps that it can run at the same time, `busy` the number of its claims, `given_back` the
-    number of steps released without an attempt. `throttled_by` are the current reasons why it claims nothing; `refusals`
-    counts how often it claimed nothing or less, by reason. `waiting` is the number of steps that wait for a thread or a
-    child process, `waits_ms` the longest current wait, `waits` the histogram of all waits; `steps` are the metrics of
-    its steps. `busy_in` counts claims by namespace, for all served namespaces; `left_behind` counts threads that still
-    run a handler whose attempt has ended.
+    number of steps released without an attempt. `throttled_by` are the current reasons why it claims nothing;
+    `refusals` counts how often it claimed nothing or less, by reason. `waiting` is the number of steps that wait for a
+    thread or a child process, `waits_ms` the longest current wait, `waits` the histogram of all waits; `steps` are the
+    metrics of its steps. `busy_in` counts claims by namespace, for all served namespaces; `left_behind` counts threads
+    that still run a handler whose attempt has ended.
     """
 
     slots: int = 0

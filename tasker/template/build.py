@@ -40,6 +40,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
         task_events=document.get("task_events", False),
+        concurrency=_limit_of_tasks(owner, document.get("concurrency")),
     )
 
 
@@ -96,6 +97,13 @@ def _limits(names: tuple[str, str, str], values: Mapping[str, Any]) -> tuple[Ste
         burst = float(limit.get("burst", 1 + rate * BURST_SECONDS))
         found.append(StepLimit(f"rate step {'/'.join(names)}", limit.get("key"), None, rate, burst))
     return tuple(found)
+
+
+def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) -> StepLimit | None:
+    if values is None:
+        return None
+    name = f"task {'/'.join(names)}"
+    return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
 
 
 def _handler(values: Mapping[str, Any], chosen: StepOverrides) -> HandlerRef:

@@ -69,7 +69,7 @@ ERRORS = {
     "T113": "Two schedules of one name",
     "T114": "A schedule that never fires",
     "T115": "A schedule whose context does not fit the input_schema",
-    "T116": "Not a place in the input or in the result of a step above",
+    "T116": "Not a path in the input or in the result of a step above",
     "T117": "Different numbers for one limit",
     "T118": "A malformed rate",
 }

@@ -35,10 +35,11 @@ OF_TEMPLATES: Ways = (
         "`environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
     ),
     (
-        "concurrency max_active_runs max_active_tasks max_parallel parallelism queue pool runs_on",
+        "max_active_tasks max_parallel parallelism queue pool runs_on",
         "workers serve a namespace and bound what they run side by side (`max_concurrent_handlers`, --concurrency); "
         "`tasker pause` holds a template",
     ),
+    ("max_active_runs max_concurrent_runs concurrency_limit singleton", "write `concurrency: {limit: 1}`"),
     (
         "timeout timeout_minutes timeout_seconds dagrun_timeout active_deadline_seconds",
         "write `deadline: 3h` for the task, or `timeout_seconds` on the steps",

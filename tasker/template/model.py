@@ -30,7 +30,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import DataPlace, Duration, Rate, StartTime
+from tasker.template.times import DataPlace, Duration, InputPlace, Rate, StartTime
 from tasker.template.value_kinds import (
     Boolean,
     Choice,
@@ -352,6 +352,29 @@ LIFECYCLE = Mapping(
     ),
 )
 
+TASK_CONCURRENCY = Mapping(
+    "the template's `concurrency`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The place of a value in the input that shares the limit; without it there is one limit for all tasks.",
+        ),
+        Key(
+            "limit",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many tasks with the same value of the key are open at the same time.",
+            required=True,
+        ),
+        Key(
+            "on_limit",
+            Choice(("wait", "cancel_new", "cancel_running")),
+            "What happens to a task above the limit: it waits, it is cancelled, or the oldest running one is.",
+            default="wait",
+        ),
+    ),
+)
+
 TEMPLATE = Mapping(
     "the template",
     (
@@ -391,6 +414,7 @@ TEMPLATE = Mapping(
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
+        Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(

@@ -40,6 +40,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
             "task_events": plan.task_events or None,
+            "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],
@@ -73,6 +74,13 @@ def _step(step: StepPlan) -> dict[str, Any]:
         },
         keep=("result_schema",),
     )
+
+
+def _limit_of_tasks(plan: Plan) -> dict[str, Any]:
+    if (limit := plan.concurrency) is None:
+        return {}
+    key = None if limit.key is None else place_text(limit.key)
+    return _without_empty({"key": key, "limit": limit.max_running, "on_limit": limit.on_limit})
 
 
 def _limit(step: StepPlan, rate: bool) -> dict[str, Any]:

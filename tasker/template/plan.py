@@ -159,6 +159,8 @@ class StepLimit:
     """Attempts per second for each value of the key."""
     burst: float | None = None
     """Attempts that may begin at once after a pause."""
+    on_limit: str = "wait"
+    """Of a limit of tasks: `wait`, `cancel_new` or `cancel_running`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,8 @@ class Plan:
     system_dependencies: Mapping[str, Any] = field(default_factory=dict)
     domain_events: tuple[Mapping[str, Any], ...] = ()
     environment: str | None = None
+    concurrency: StepLimit | None = None
+    """Limit of the tasks that are open at the same time, from their first step on."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
@@ -306,6 +310,7 @@ class Plan:
         """Restore the plan from the parsed form of `to_json`."""
         values = dict(data)
         values["steps"] = tuple(_step(item) for item in values["steps"])
+        values["concurrency"] = StepLimit(**values["concurrency"]) if values.get("concurrency") else None
         for key in ("domain_events", "schedules"):
             values[key] = tuple(values.get(key, ()))
         return cls(**values)

@@ -108,6 +108,23 @@ class DataPlace:
         return {"type": "string", "pattern": r"^(input|steps)[.\[].+$", "examples": ["input.customer.id"]}
 
 
+@dataclass(frozen=True)
+class InputPlace(DataPlace):
+    """Place of a value in a task's input: `{input}`."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the path."""
+        place = super().read(node, path, reading)
+        if place is not INVALID and "input" not in place:
+            hint = "a task waits before its first step: write input.NAME"
+            reading.report.add("T116", "expected a place in the input, got one in a result", node.location, hint)
+            return INVALID
+        return place
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": r"^input[.\[].+$", "examples": ["input.customer.id"]}
+
+
 def start_text(start: Mapping[str, Any]) -> str:
     """Return the start of a step as it is written in a template."""
     return str(start["time"]) if "time" in start else place_text(start)

@@ -14,6 +14,7 @@ VALUES = {
     "channel": "handler_dispatch, completion, domain_events, subscribers (the one that most events wait for)",
     "component": "the breakers of the process, those of handlers among them",
     "hook": "the hooks",
+    "limit": "the limits of steps, by name",
     "kind": "worker, orchestrator",
     "method": "disabled, jwt, api_key; none: nothing that is taken here",
     "mode": "hybrid, event_driven, polling",

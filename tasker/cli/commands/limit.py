@@ -24,20 +24,26 @@ def limit() -> None:
 
 @limit.command("list")
 @click.argument("name", required=False)
-@click.option("--keys", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of keys.")
+@click.option(
+    "--keys",
+    type=click.IntRange(0, 1000),
+    default=0,
+    help="Number of keys of each limit; their values are parts of inputs and results.",
+)
 @FORMAT
 @fleet_options
 def list_limits(name: str | None, keys: int, form: str, place: FleetTarget) -> None:
     """List limits with what runs and waits; with NAME one of them.
 
-    Below each limit are the keys for which steps wait, then others.
+    With --keys, the keys for which steps wait are below each limit, then others.
 
     \b
     Examples:
       tasker limit list
-      tasker limit list "step shop/order/charge"
+      tasker limit list "step shop/order/charge" --keys 20
     """
-    print_as(form, run_on_fleet(place, lambda app: app.limits.list(name, keys=keys)), _text)
+    limits = run_on_fleet(place, lambda app: app.limits.list(name, keys=max(keys, 1)))
+    print_as(form, [use if keys else use.without_keys() for use in limits], _text)
 
 
 def _most(use: LimitUse) -> str:

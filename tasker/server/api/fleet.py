@@ -102,10 +102,10 @@ async def list_limits(
     """Return the limits of what runs at the same time, by name: what runs and waits under each.
 
     The keys for which steps wait come first. They are parts of inputs and results: null for callers who may not read
-    inputs (`tasks:context_read`).
+    sensitive values (`data:read_sensitive`).
     """
     limits = await program_of(request).limits.list(name, keys=keys)
-    shown = caller_of(request).may(Permission.TASKS_CONTEXT_READ)
+    shown = caller_of(request).may(Permission.DATA_READ_SENSITIVE)
     return Json({"limits": [asdict(use if shown else use.without_keys()) for use in limits]})
 
 

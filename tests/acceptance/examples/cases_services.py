@@ -201,3 +201,13 @@ REGISTRATION_CASES = [
         DEACTIVATED | BY_HAND,
     ),
 ]
+
+SYNC_CASES = [
+    Case(
+        "api_sync",
+        "api_sync",
+        ("fetch_contacts", "upload_contacts", "confirm"),
+        results={"confirm": {"message": "3 contacts of acme are up to date"}},
+        holds={"upload_contacts": {"uploaded": 3}},
+    )
+]

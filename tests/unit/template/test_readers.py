@@ -74,8 +74,8 @@ def _storing() -> str:
 
 def is_stored(field: str) -> bool:
     """Whether the engine's SQL stores the field of a plan or a step, as it does with what it acts on itself."""
-    rows = ("s->>", "s->", "p_plan->", "p_plan->>", "l.rule->>", "l.rule->")
-    return any(f"{row}'{field}'" in _storing() for row in rows)
+    rows = ("s", "l.rule", "l", "p_plan", "p_plan->'concurrency'")
+    return any(f"{row}{arrow}'{field}'" in _storing() for row in rows for arrow in ("->", "->>"))
 
 
 def document() -> dict[str, Any]:

@@ -253,11 +253,12 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
--- of a task (`x`) remains when the task begins or ends, and does nothing then. The deadline of a task (`d`) exists while
--- the task is open and its deadline has not passed. A schedule that will do something has a timer, too (`s`).
+-- of a task (`x`) remains when the task begins or ends, and does nothing then. A task that gives way to others under a
+-- limit of tasks (`c`) is cancelled as soon as it is free. The deadline of a task (`d`) exists while the task is open
+-- and its deadline has not passed. A schedule that will do something has a timer, too (`s`).
 create table tasker.timers (
-  subject   uuid not null,     -- the step; for an expiry and a deadline the task, for `s` the schedule
-  kind      "char" not null check (kind in ('r', 'b', 'x', 'd', 's')),
+  subject   uuid not null,     -- the step; for an expiry, a cancel and a deadline the task, for `s` the schedule
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's')),
   due_at    timestamptz not null,
   task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
@@ -276,10 +277,12 @@ create table tasker.limit_rules (
   max_running int,                 -- for each value of the key; null: no limit
   rate        float8,              -- attempts per second for each value of the key; such a rule has no max_running
   burst       float8,              -- attempts that may begin at once after a pause
+  of_tasks    boolean not null default false,   -- whole tasks have its permits, not steps
+  on_limit    text not null default 'wait' check (on_limit in ('wait', 'cancel_new', 'cancel_running')),   -- of tasks
   changed_at  timestamptz not null default tasker.now()
 );
 
--- The limits of the steps of a compiled template.
+-- The limits of the steps of a compiled template; ordinal -1: that of its tasks, which each of their steps has first.
 create table tasker.template_limits (
   template_id int not null,
   ordinal     int not null,
@@ -303,9 +306,10 @@ create table tasker.limit_waiters (
 create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
 
 -- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
--- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim.
+-- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim, that of a
+-- task with its end.
 create table tasker.limit_permits (
-  subject    uuid not null,            -- the step
+  subject    uuid not null,            -- the step, or the task
   rule_id    int not null,
   value      text not null,
   granted_at timestamptz not null,

@@ -396,16 +396,3 @@ async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab
     assert (sum(one.durations.counted()[0]), one.durations.counted()[1] > 0) == (1, True)
     assert not +other.counts, "it is not its turn"
     assert sum(other.durations.counted()[0]) == 0
-
-
-def test_a_step_that_waits_for_a_permit_is_not_stale_while_workers_live(alone: Lab) -> None:
-    limit = {"name": "one at a time", "max_running": 1}
-    alone.submit(alone.plan(Spec("a", limits=(limit,)), name="limited"), {}, {})
-    alone.one.call("due", alone.one.args())
-    assert len(alone.one.claim()) == 1
-    alone.one.start_worker(lease_ms=48 * 3_600_000)
-    alone.one.execute(
-        "update tasker.workflow_steps set deadline_at = now() + interval '2 days' where state = 'in_progress'"
-    )
-
-    assert search(alone, 23 * 60) == []

@@ -27,11 +27,8 @@ SHARED = {
     *("domain_events", "event_positions", "unplaced_events"),  # which have a retention of their own
     *("domain_events_pruned", "event_subscribers", "event_deliveries"),
     "task_namespaces",
-    "named_tasks",
-    "named_steps",
-    "templates",
-    "template_steps",
-    "template_edges",
+    *("named_tasks", "named_steps"),
+    *("templates", "template_steps", "template_edges"),
     *("template_limits", "limit_rules", "limit_notes", "limit_buckets"),
     *("enqueue_counters", "dlq_counters"),
     "staleness_settings",

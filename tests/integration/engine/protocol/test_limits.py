@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tasker.template.plan import Plan
+from tests.integration.engine.dead_letters.test_staleness import search
 from tests.integration.engine.protocol.test_delays import WHY, due
 from tests.support.engine_fixture import Item, Lab, fail, ok, operator, retry
 from tests.support.random_plans import Spec
@@ -332,3 +333,11 @@ def test_a_step_that_rests_in_the_backlog_gives_its_permit_back(lab: Lab) -> Non
     assert {str(row[0]) for row in lab.observer.rows("select subject from tasker.limit_permits")} == {
         str(lab.steps(task)["a"].workflow_step_uuid) for task in (tasks[0], tasks[2])
     }
+
+
+def test_a_step_that_waits_for_a_permit_is_not_stale_while_workers_live(lab: Lab) -> None:
+    run(lab, limited(lab), *"aa")
+    lab.one.start_worker(lease_ms=48 * 3_600_000)
+    lab.one.execute("update tasker.workflow_steps set deadline_at = now() + interval '2 days' where attempts = 1")
+
+    assert search(lab, 23 * 60) == []

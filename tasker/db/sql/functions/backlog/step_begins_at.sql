@@ -5,7 +5,7 @@ create or replace function tasker.step_begins_at(p_task uuid, p_template int, p_
   p_judged tasker.judged_change[] default null) returns timestamptz
 language sql stable as $$
   select case when ts.gates & 1 <> 0 and exists (select from tasker.template_limits l
-      where l.template_id = p_template and l.ordinal = p_ordinal and l.key is not null
+      where l.template_id = p_template and l.ordinal in (-1, p_ordinal) and l.key is not null
         and tasker.limit_value(tasker.value_at(p_task, l.key, p_judged)) is null) then '-infinity'
     when ts.delay_ms is not null then p_ready_at + tasker.ms(ts.delay_ms)
     when ts.not_before is not null then coalesce(tasker.time_of(tasker.value_at(p_task, ts.not_before, p_judged)), '-infinity') end

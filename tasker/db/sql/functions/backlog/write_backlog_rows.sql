@@ -50,7 +50,7 @@ begin
       l.number > 1
     from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid
     cross join lateral (select x.rule_id, x.value, count(*) over () as number from tasker.limits_of(p.step_uuid, p.template_id, p.ordinal) x
-      where not exists (select from tasker.limit_permits m where m.subject = p.step_uuid and m.rule_id = x.rule_id)
+      where not exists (select from tasker.limit_permits m where m.subject = x.subject and m.rule_id = x.rule_id)
       order by x.nth limit 1) l
     where p.limited;
   end if;

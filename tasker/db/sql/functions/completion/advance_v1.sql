@@ -218,7 +218,8 @@ begin
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
   if v_all.limited then   -- permits that ended with this write go to the next steps in the same commit
-    v_granted := tasker.hand_on_permits(v_judged, v_placed, p_args, coalesce(jsonb_array_length(v_claims), 0));
+    v_granted := tasker.hand_on_permits(v_judged, v_placed, p_args, coalesce(jsonb_array_length(v_claims), 0),
+      coalesce(v_ended->'finished', '{}'));
     v_claims := nullif(coalesce(v_claims, '[]') || coalesce(v_granted->'claims', '[]'), '[]');
     v_send := nullif(coalesce(v_send, '[]') || coalesce(v_granted->'send', '[]'), '[]');
   end if;

@@ -27,6 +27,7 @@ declare
   v_moving uuid[] := '{}';
   v_several boolean;
   v_sent_on boolean := true;
+  v_sibling record;
   v_answer jsonb := '{}';
 begin
   perform pg_advisory_xact_lock(m.hash) from (
@@ -68,12 +69,21 @@ begin
     else
       v_moving := v_moving || tasker.insert_permits(v_steps, v_rules, v_values);
     end if;
+    for v_sibling in select * from tasker.waiting_with_permit(p_rules, p_values, v_moving) loop
+      case (case when v_sibling.several then tasker.grant_all_limits(v_sibling.step, v_sibling.rule_id, v_sibling.value)
+          else 'granted' end)
+        when 'granted' then v_moving := v_moving || v_sibling.step;
+        when 'sent on' then v_sent_on := true;
+        else null;
+      end case;
+    end loop;
   end loop;
 
   if cardinality(v_moving) > 0 then
     v_answer := tasker.place_granted(v_moving, p_args);
   end if;
   perform tasker.note_next_look(p_rules, p_values);
+  perform tasker.give_way(p_rules, p_values);
   return v_answer;
 end
 $$;
@@ -90,11 +100,13 @@ begin
     from (select distinct s.rule_id, s.value from unnest(p_rules, p_values) as s (rule_id, value)) d
   ), given as (
     insert into tasker.limit_permits (subject, rule_id, value, granted_at)
-    select n.step, n.rule_id, n.value, tasker.now() from (
-      select s.step, s.rule_id, s.value, row_number() over (partition by s.rule_id, s.value order by s.nth) as nth
-      from unnest(p_steps, p_rules, p_values) with ordinality as s (step, rule_id, value, nth)) n
+    select n.subject, n.rule_id, n.value, tasker.now() from (
+      select x.*, row_number() over (partition by x.rule_id, x.value order by x.nth) as place from (   -- a task has one for all its steps
+        select case when r.of_tasks then tasker.step_uuid(s.step, 0) else s.step end as subject, s.rule_id, s.value, min(s.nth) as nth
+        from unnest(p_steps, p_rules, p_values) with ordinality as s (step, rule_id, value, nth)
+        join tasker.limit_rules r on r.rule_id = s.rule_id group by 1, s.rule_id, s.value) x) n
     join key k on k.rule_id = n.rule_id and k.value = n.value
-    where n.nth <= k.free
+    where n.place <= k.free
     returning subject, rule_id, value
   ), used as (   -- tokens of rates
     insert into tasker.limit_buckets as b (rule_id, value, full_at)
@@ -103,7 +115,8 @@ begin
     join tasker.limit_rules r on r.rule_id = g.rule_id where r.rate is not null
     on conflict (rule_id, value) do update set full_at = greatest(b.full_at, tasker.now()) + (excluded.full_at - tasker.now())
   )
-  select array_agg(distinct g.subject) into v_granted from given g;
+  select array_agg(distinct s.step) into v_granted from given g
+  join unnest(p_steps, p_rules) as s (step, rule_id) on s.rule_id = g.rule_id and g.subject in (s.step, tasker.step_uuid(s.step, 0));
   return coalesce(v_granted, '{}');
 end
 $$;
@@ -120,7 +133,8 @@ declare
   v_locked boolean[];
   v_full int;
 begin
-  if tasker.free_permits(p_rule, p_value) <= 0 then
+  if tasker.free_permits(p_rule, p_value) <= 0 and not exists (select from tasker.limit_permits p   -- that of its task
+      where p.subject = tasker.step_uuid(p_step, 0) and p.rule_id = p_rule) then
     return 'full';
   end if;
   select array_agg(l.rule_id order by l.nth), array_agg(l.value order by l.nth),
@@ -128,11 +142,13 @@ begin
   into v_rules, v_values, v_locked
   from tasker.workflow_steps s cross join lateral tasker.limits_of(s.workflow_step_uuid, s.template_id, s.ordinal) l
   where s.workflow_step_uuid = p_step
-    and not exists (select from tasker.limit_permits p where p.subject = p_step and p.rule_id = l.rule_id);
+    and not exists (select from tasker.limit_permits p where p.subject = l.subject and p.rule_id = l.rule_id);
   select k.nth into v_full from unnest(v_rules, v_values, v_locked) with ordinality as k (rule_id, value, locked, nth)   -- a later statement
   where k.rule_id <> p_rule and (not k.locked or tasker.free_permits(k.rule_id, k.value) <= 0) order by k.nth limit 1;
   if v_full is null then
-    perform tasker.insert_permits(array_fill(p_step, array[cardinality(v_rules)]), v_rules, v_values);
+    if v_rules is not null then
+      perform tasker.insert_permits(array_fill(p_step, array[cardinality(v_rules)]), v_rules, v_values);
+    end if;
     return 'granted';
   end if;
   update tasker.limit_waiters w set rule_id = v_rules[v_full], value = v_values[v_full] where w.workflow_step_uuid = p_step;
@@ -159,7 +175,9 @@ begin
       from tasker.limit_waiters w where w.workflow_step_uuid = any (p_steps))));
   v_refused := array(select v.step::uuid from jsonb_each_text(nullif(v_answer->'verdicts', 'null')) as v (step, verdict));
   if cardinality(v_refused) > 0 then
-    delete from tasker.limit_permits p where p.subject = any (v_refused);
+    delete from tasker.limit_permits p where p.subject = any (v_refused)
+      or p.subject in (select tasker.step_uuid(r, 0) from unnest(v_refused) r) and not exists (
+        select from tasker.tasks t where t.task_uuid = p.subject and t.active > 0);
     delete from tasker.limit_waiters w where w.workflow_step_uuid = any (v_refused)
       and v_answer->'verdicts'->>w.workflow_step_uuid::text in ('stale', 'cancelled');   -- of a step that waits no more
   end if;
@@ -169,6 +187,19 @@ begin
   return jsonb_strip_nulls(jsonb_build_object('claims', v_answer->'claims', 'send', v_answer->'send',
     'granted', cardinality(p_steps) - cardinality(v_refused)));
 end
+$$;
+
+-- The steps, except `p_but`, that wait for a permit of these keys which their task has: it came with another step of it.
+create or replace function tasker.waiting_with_permit(p_rules int[], p_values text[], p_but uuid[])
+returns table (step uuid, rule_id int, value text, several boolean)
+language sql stable as $$
+  select w.workflow_step_uuid, w.rule_id, w.value, w.several
+  from (select distinct k.rule_id, k.value from unnest(p_rules, p_values) as k (rule_id, value)) k
+  join tasker.limit_rules r on r.rule_id = k.rule_id and r.of_tasks
+  cross join lateral (select p.subject from tasker.limit_permits p where p.rule_id = k.rule_id and p.value = k.value offset 0) p
+  cross join lateral (select x.* from tasker.limit_waiters x   -- steps of this task
+    where x.workflow_step_uuid > p.subject and x.workflow_step_uuid <= tasker.step_uuid(p.subject, 16777215) offset 0) w
+  where w.rule_id = k.rule_id and w.workflow_step_uuid <> all (p_but)
 $$;
 
 -- The number of the advisory lock of a key: one of 64 of its rule, so a write with many keys takes few locks.

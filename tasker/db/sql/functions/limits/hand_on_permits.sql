@@ -1,11 +1,11 @@
 -- The end of a write that concerns steps with limits: permits of steps that left the queue and do not run any more end,
 -- and go to those that wait for their keys, in the same commit. So do free permits to steps that came to wait.
 -- A permit lasts while its step is in the queue, runs, has a result to be processed, or waits for room in the backlog.
--- p_claimed: slots of the caller that this write has used.
+-- p_claimed: slots of the caller that this write has used; p_finished: tasks that ended with it.
 -- Locks: keys of limits (advisory), then as grant_permits.
 -- Returns: {claims, send} of the steps that got permits; null without any.
 create or replace function tasker.hand_on_permits(p_judged tasker.judged_change[], p_placed tasker.placed_step[], p_args jsonb,
-  p_claimed int) returns jsonb
+  p_claimed int, p_finished jsonb) returns jsonb
 language plpgsql as $$
 declare
   v_held uuid[];          -- back in the backlog, or there still
@@ -19,7 +19,8 @@ begin
   end if;
   with gone as (
     delete from tasker.limit_permits p
-    where p.subject = any (array(select j.step_uuid from unnest(p_judged) j where not tasker.step_is_to_run(j.to_state)) || v_paused)
+    where p.subject = any (array(select j.step_uuid from unnest(p_judged) j where not tasker.step_is_to_run(j.to_state))
+      || v_paused || array(select f::uuid from jsonb_object_keys(p_finished) f))
     returning p.rule_id, p.value
   )
   select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values from (

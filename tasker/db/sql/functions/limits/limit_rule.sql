@@ -18,7 +18,7 @@ $$;
 create or replace function tasker.set_limits(p_plan jsonb) returns void
 language plpgsql as $$
 begin
-  if not jsonb_path_exists(p_plan, '$.steps[*].limits[*]') or exists (
+  if not (jsonb_path_exists(p_plan, '$.steps[*].limits[*]') or jsonb_typeof(p_plan->'concurrency') = 'object') or exists (
       select from tasker.named_tasks n join tasker.task_namespaces ns using (namespace_id)
       where ns.name = p_plan->>'namespace' and n.name = p_plan->>'name'
         and tasker.version_order(n.version) collate "C" > tasker.version_order(p_plan->>'version') collate "C") then
@@ -28,6 +28,11 @@ begin
     select distinct l.rule->>'name' as name, (l.rule->>'max_running')::int as most, (l.rule->>'rate')::float8 as rate, (l.rule->>'burst')::float8 as burst
     from jsonb_array_elements(p_plan->'steps') s, jsonb_array_elements(nullif(s->'limits', 'null')) as l (rule)
     where coalesce(l.rule->'max_running', 'null') <> 'null' or coalesce(l.rule->'rate', 'null') <> 'null' order by 1) l;
+  if jsonb_typeof(p_plan->'concurrency') = 'object' then
+    perform tasker.set_limit(p_plan->'concurrency'->>'name', (p_plan->'concurrency'->>'max_running')::int);
+    update tasker.limit_rules r set of_tasks = true, on_limit = p_plan->'concurrency'->>'on_limit'
+    where r.name = p_plan->'concurrency'->>'name' and (not r.of_tasks or r.on_limit <> p_plan->'concurrency'->>'on_limit');
+  end if;
 end
 $$;
 

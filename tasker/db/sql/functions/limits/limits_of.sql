@@ -1,16 +1,20 @@
--- The limits of a step with the values of their keys, in the order of the template.
-create or replace function tasker.limits_of(p_step uuid, p_template int, p_ordinal int) returns table (nth int, rule_id int, value text)
+-- The limits of a step with the values of their keys and who has the permit: the step, or its task, whose limit is the
+-- first; then in the order of the template.
+create or replace function tasker.limits_of(p_step uuid, p_template int, p_ordinal int)
+returns table (nth int, rule_id int, value text, subject uuid)
 language sql stable rows 2 as $$
-  select l.nth, l.rule_id, case when l.key is null then ''
-    else coalesce(tasker.limit_value(tasker.value_at(tasker.step_uuid(p_step, 0), l.key)), '') end
-  from tasker.template_limits l where l.template_id = p_template and l.ordinal = p_ordinal
+  select l.nth + l.ordinal * (l.ordinal < 0)::int, l.rule_id, case when l.key is null then ''
+    else coalesce(tasker.limit_value(tasker.value_at(tasker.step_uuid(p_step, 0), l.key)), '') end,
+    case when l.ordinal < 0 then tasker.step_uuid(p_step, 0) else p_step end
+  from tasker.template_limits l where l.template_id = p_template and l.ordinal in (-1, p_ordinal)
 $$;
 
--- True for a step that has to wait for a permit: it has none of one of its limits.
+-- True for a step that has to wait for a permit: of one of its limits neither it nor its task has one.
 create or replace function tasker.lacks_permit(p_step uuid, p_template int, p_ordinal int) returns boolean
 language sql stable as $$
-  select exists (select from tasker.template_limits l where l.template_id = p_template and l.ordinal = p_ordinal
-    and not exists (select from tasker.limit_permits p where p.subject = p_step and p.rule_id = l.rule_id))
+  select exists (select from tasker.template_limits l where l.template_id = p_template and l.ordinal in (-1, p_ordinal)
+    and not exists (select from tasker.limit_permits p where p.rule_id = l.rule_id
+      and p.subject = case when l.ordinal < 0 then tasker.step_uuid(p_step, 0) else p_step end))
 $$;
 
 -- The value of a key as text: a string itself, other values as JSON, long ones by their hash, so that it fits an index.

@@ -63,7 +63,8 @@ begin
   ), unlined as (
     delete from tasker.limit_waiters w using open o where w.workflow_step_uuid = o.workflow_step_uuid
   ), permits as (
-    delete from tasker.limit_permits p using open o where v_task.gates & 1 <> 0 and p.subject = o.workflow_step_uuid
+    delete from tasker.limit_permits p where v_task.gates & 1 <> 0
+      and (p.subject = v_task.task_uuid or p.subject in (select o.workflow_step_uuid from open o))
     returning p.rule_id, p.value
   ), counted as (
     update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now, updated_at = v_now,

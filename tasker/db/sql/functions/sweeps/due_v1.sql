@@ -1,6 +1,6 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
--- the caller. Cancels tasks that have expired (tasker.expire_tasks), and fails those whose deadline has passed
--- (tasker.fail_overdue_tasks). Takes the longest due ones of the tasks that it can
+-- the caller. Cancels tasks that have expired (tasker.expire_tasks), and those that give way under a limit
+-- (tasker.cancel_tasks); fails those whose deadline has passed (tasker.fail_overdue_tasks). Takes the longest due ones of the tasks that it can
 -- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
 -- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
 -- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
@@ -28,6 +28,7 @@ declare
   v_items jsonb;
   v_expired uuid[];
   v_overdue uuid[];
+  v_giving_way uuid[];
   v_found int;
   v_answer jsonb := '{}';
   v_failed jsonb;
@@ -38,9 +39,9 @@ declare
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
     'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
-      filter (where q.kind not in ('x', 'd')), array_agg(q.subject) filter (where q.kind = 'x'),
-    array_agg(q.subject) filter (where q.kind = 'd'), count(*)
-  into v_items, v_expired, v_overdue, v_found   -- the token: a later failure of the same step is not due yet
+      filter (where q.kind in ('r', 'b')), array_agg(q.subject) filter (where q.kind = 'x'),
+    array_agg(q.subject) filter (where q.kind = 'd'), array_agg(q.subject) filter (where q.kind = 'c'), count(*)
+  into v_items, v_expired, v_overdue, v_giving_way, v_found   -- the token: a later failure of the same step is not due yet
   from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
         from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
         where m.due_at <= v_until
@@ -62,6 +63,10 @@ begin
   end if;
   if v_expired is not null then
     v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);
+  end if;
+  if v_giving_way is not null then
+    v_answer := tasker.cancel_tasks(v_giving_way, 'limit', p_args, v_answer);
+    delete from tasker.timers m where m.subject = any (v_giving_way) and m.kind = 'c';
   end if;
   select bool_or(q.kind <> 's'), jsonb_agg(q.subject order by q.due_at) filter (where q.kind = 's')
   into v_passed_over, v_schedules

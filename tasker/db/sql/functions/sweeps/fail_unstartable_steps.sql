@@ -25,8 +25,8 @@ begin
   join tasker.tasks t on t.task_uuid = s.task_uuid
   left join tasker.timers d on d.subject = s.task_uuid and d.kind = 'd' and t.gates & 256 <> 0
   left join lateral (select l.key from tasker.template_limits l
-    where ts.gates & 1 <> 0 and l.template_id = s.template_id and l.ordinal = s.ordinal and l.key is not null
-      and tasker.limit_value(tasker.value_at(s.task_uuid, l.key)) is null order by l.nth limit 1) k on true
+    where ts.gates & 1 <> 0 and l.template_id = s.template_id and l.ordinal in (-1, s.ordinal) and l.key is not null
+      and tasker.limit_value(tasker.value_at(s.task_uuid, l.key)) is null order by l.ordinal, l.nth limit 1) k on true
   -- The step became ready with its last write, or at the start of its task.
   cross join lateral (select tasker.step_begins_at(s.task_uuid, s.template_id, s.ordinal,
     greatest(s.updated_at, t.run_at)) as begins_at) b

@@ -58,6 +58,7 @@ begin
     left join tasker.workflow_steps s on s.workflow_step_uuid = p.subject
     left join tasker.ready_backlog b on b.workflow_step_uuid = p.subject
     where p.subject = any (v_subjects) and not coalesce(tasker.step_is_active(s.state), false)
+      and not exists (select from tasker.tasks t where t.task_uuid = p.subject and not t.complete)
       and (tasker.step_uuid(p.subject, 0) = any (v_tasks)
         or not exists (select from tasker.tasks t where t.task_uuid = tasker.step_uuid(p.subject, 0)))
   ), gone as (

@@ -111,8 +111,9 @@ begin
   from tasks t join steps s on s.task_uuid = t.task_uuid
   where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (   -- a permit of a rate ends with the claim
     select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
-    where l.template_id = s.template_id and l.ordinal = s.ordinal and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
-      and not exists (select from tasker.limit_permits p where p.subject = s.workflow_step_uuid and p.rule_id = l.rule_id))
+    where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal) and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
+      and not exists (select from tasker.limit_permits p where p.rule_id = l.rule_id
+        and p.subject = case when l.ordinal < 0 then s.task_uuid else s.workflow_step_uuid end))
   union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
@@ -205,7 +206,7 @@ as $$
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
   from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
-    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
+    and not (m.kind in ('x', 'c') and exists (select from tasker.tasks t where t.task_uuid = m.subject))
     and not (m.kind = 'd' and exists (select from tasker.tasks t where t.task_uuid = m.subject and not t.complete)) and m.kind <> 's'
   union all
   select 'timer of no schedule', m.subject, null
@@ -222,6 +223,7 @@ as $$
   union all
   select 'permit of a step that does not run', p.subject, 'no such step'
   from tasker.limit_permits p where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = p.subject)
+    and not exists (select from tasker.tasks t where t.task_uuid = p.subject and not t.complete)
   union all
   select 'waits for a permit, but is not ready', w.workflow_step_uuid, 'no such step'
   from tasker.limit_waiters w where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = w.workflow_step_uuid)
