@@ -86,7 +86,7 @@ PROCESS_CATALOGUE: Catalogue = {
     ),
     "tasker_schedule_fires_total": Described(
         "counter",
-        "Fire times of schedules that this process decided about, by outcome (fired, queued, skipped, missed, refused).",
+        "Fire times of schedules decided by this process: fired, queued, skipped, missed or refused.",
         ("outcome",),
     ),
     "tasker_staleness_detection_runs_total": Described(

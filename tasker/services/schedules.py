@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -46,7 +46,7 @@ class Schedules:
         *,
         namespace: str | None = None,
         template: str | None = None,
-        namespaces: Sequence[str] | None = None,
+        namespaces: Collection[str] | None = None,
         after: str = "",
         limit: int = 100,
     ) -> Sequence[Schedule]:

@@ -104,7 +104,7 @@ OF_THE_FLEET: Catalogue = {
     ),
     "tasker_timers_waiting": Described(
         "gauge",
-        "Steps that wait for a time: for their retry, or to begin (`delay`, `run_at`); and schedules; counted to 100000.",
+        "Steps that wait for their retry, or to begin (`delay`, `run_at`), and schedules; counted to 100000.",
         ("kind",),
     ),
     "tasker_timers_late_seconds": Described(

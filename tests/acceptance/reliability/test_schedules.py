@@ -28,7 +28,8 @@ KEEPER = """select w.pid from tasker.turns t join tasker.workers w on w.worker_u
 
 FIRED = "select count(*) from tasker.schedule_fires where outcome = 'fired'"
 
-GAPS = """select fire_at from (select fire_at, lag(fire_at) over (order by fire_at) as before from tasker.schedule_fires) f
+GAPS = """select fire_at
+  from (select fire_at, lag(fire_at) over (order by fire_at) as before from tasker.schedule_fires) f
   where fire_at - before <> interval '1 second'"""
 
 TWICE = """select context->>'at' from tasker.task_details group by 1 having count(*) > 1"""
