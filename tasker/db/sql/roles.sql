@@ -42,9 +42,12 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
 grant insert on tasker.step_logs to {worker};
 
--- New tasks: submitted over HTTP, requested by message, or by schedules, which whichever process keeps the time fires.
-grant insert on tasker.tasks, tasker.task_details to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {worker}, {orchestrator}, {api};
+-- New tasks: submitted over HTTP, requested by message, or by schedules. A worker leaves schedules to the others; its
+-- templates declare them.
+grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
+grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {orchestrator}, {api};
+grant insert, update on tasker.schedules to {worker};
+grant update (cancel_reason) on tasker.task_details to {worker}, {orchestrator};   -- of one that expires, or makes room for a fire
 
 -- Templates: a worker registers its templates when it starts.
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tasker.errors import (
     DeadLetterNotFound,
     DuplicateTask,
     InputInvalid,
+    ScheduleNotFound,
     StateMachineError,
     StepNotFound,
     TaskerError,
@@ -30,6 +32,9 @@ from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, order
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
+
+
+NIGHTLY = "shop/orders/nightly"
 
 
 async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None:
@@ -85,6 +90,8 @@ async def test_what_a_server_refuses_raises_as_the_app_does(client: HttpClient) 
         (StepNotFound, client.explain_task((await client.list_tasks(limit=1)).tasks[0].task_uuid, "nothing")),
         (TemplateError, client.register_templates("name: [")),
         (DeadLetterNotFound, client.get_dead_letter(NOBODY)),
+        (ScheduleNotFound, client.get_schedule("shop/orders/never")),
+        (UsageError, client.get_schedule("nightly")),
         (UsageError, client.pause()),
         (UsageError, client.list_tasks(limit=0 + 501)),
     ]
@@ -131,6 +138,16 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.get_template_graph(*one, format="text"),
         client.validate_template(*one),
         client.register_templates(ORDERS, validate_only=True),
+        client.create_schedule(NIGHTLY, {"cron": "0 2 * * *", "context": {"amount": 1}}),
+        client.list_schedules(namespace="shop"),
+        client.get_schedule(NIGHTLY),
+        client.list_upcoming_fires(NIGHTLY, count=2),
+        client.pause_schedule(NIGHTLY, reason="x"),
+        client.trigger_schedule(NIGHTLY),
+        client.backfill_schedule(NIGHTLY, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)),
+        client.list_fires(NIGHTLY),
+        client.resume_schedule(NIGHTLY),
+        client.delete_schedule(NIGHTLY),
         client.list_workers(),
         client.list_handlers(),
         client.list_handlers("shop"),
@@ -193,6 +210,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
     plain = {(method, path.replace("{dlq_entry_uuid}", "{uuid}")) for method, path in routes}
     plain = {(method, path.replace("{replay_uuid}", "{uuid}")) for method, path in plain}
     plain = {(method, path.replace("/dlq/task/{task_uuid}", "/dlq/task/{uuid}")) for method, path in plain}
+    plain = {(method, path.replace("/{template}/{name}", "/{name}/nightly")) for method, path in plain}
     assert plain - seen == set()
 
 

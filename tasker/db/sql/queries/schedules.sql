@@ -1,5 +1,9 @@
 -- Schedules and their fires. Each query has a name and takes its parameters as %(name)s.
 
+-- name: may_fire
+-- Whether the role may create tasks and record fires.
+select has_table_privilege('tasker.tasks', 'insert') and has_table_privilege('tasker.schedule_fires', 'insert')
+
 -- name: state
 -- What a process needs to decide about a schedule, by its identifier; `queued`: the fire times that wait, those of its
 -- own before missed ones before backfills.
