@@ -166,11 +166,12 @@ $$;
 create or replace function tasker.place_granted(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
+  v_lock_ms constant int := 1000;   -- with it, rows that others have locked are passed over
   v_answer jsonb;
   v_refused uuid[];
 begin
   v_answer := tasker.advance_v1(p_args - '{repairs,note,events}'::text[] || jsonb_build_object('wait', false, 'grants', false,
-    'lock_ms', coalesce((p_args->>'lock_ms')::int, 1000), 'items', (
+    'lock_ms', v_lock_ms, 'items', (
       select jsonb_agg(jsonb_build_object('s', w.workflow_step_uuid, 't', w.task_uuid, 'kind', 'unhold'))
       from tasker.limit_waiters w where w.workflow_step_uuid = any (p_steps))));
   v_refused := array(select v.step::uuid from jsonb_each_text(nullif(v_answer->'verdicts', 'null')) as v (step, verdict));

@@ -15,6 +15,7 @@ $$;
 
 -- Sets the limits that a registered template gives as numbers, unless a newer version of it is registered: versions
 -- share their limits, and the newest decides.
+-- Locks: the rules, in the order of their names.
 create or replace function tasker.set_limits(p_plan jsonb) returns void
 language plpgsql as $$
 begin
