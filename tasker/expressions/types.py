@@ -68,6 +68,17 @@ def union(*types: Type) -> Type:
     return different[0] if len(different) == 1 else Type("union", members=tuple(different))
 
 
+def fits(given: Type, expected: Type) -> bool:
+    """Return False if no value of `given` can be taken for one of `expected`, whether as it is or read from text."""
+    return any(_takes(type_, other) for type_ in given.alternatives for other in expected.alternatives)
+
+
+def _takes(given: Type, expected: Type) -> bool:
+    if "anything" in (given.name, expected.name) or given.name == expected.name:
+        return True
+    return expected.name in ("bool", *NUMBERS) and given.name in SCALARS
+
+
 def type_of_schema(schema: Any) -> Type:
     """Return the type of the values that fit a JSON Schema; `ANY` for what the types do not express.
 
@@ -121,9 +132,10 @@ def _of_values(values: list[Any]) -> Type:
 def _of_object(schema: Mapping[str, Any], root: Any, depth: int) -> Type:
     properties = schema.get("properties")
     listed: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
-    others = schema.get("additionalProperties", False if listed else True)
+    others = schema.get("additionalProperties", not listed)
     is_open = others is not False or "patternProperties" in schema or "unevaluatedProperties" in schema
-    required = frozenset(name for name in schema.get("required", ()) if isinstance(name, str))
+    names = schema.get("required")
+    required = frozenset(name for name in (names if isinstance(names, list) else ()) if isinstance(name, str))
     return Type(
         "object",
         fields={name: _of_schema(part, root, depth + 1) for name, part in listed.items()},

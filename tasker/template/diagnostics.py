@@ -61,6 +61,12 @@ ERRORS = {
     "T060": "A malformed duration",
     "T061": "Not a time, and no place in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
+    "T090": "An expression that cannot be parsed, or that YAML reads otherwise",
+    "T091": "Unknown name, field, step or function in an expression",
+    "T092": "Types in an expression that do not fit",
+    "T093": "A field that may be absent or null, read without `has()` or `.?`",
+    "T094": "The result of a step that is not above",
+    "T095": "The result of a branch that may not exist, read without `has()` or `.?`",
 }
 
 WARNINGS = {
@@ -127,8 +133,8 @@ class Diagnostic:
 class Report:
     """Collection of the diagnostics of one file; the same problem at the same position is recorded once."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, text: str = "") -> None:
+        self.file, self.text = file, text
         self._found: dict[tuple[str, Position, str], Diagnostic] = {}
 
     def add(self, code: str, message: str, place: Position, hint: str | None = None) -> None:

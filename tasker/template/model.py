@@ -30,7 +30,19 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.step_types import DEFAULT, StepType
 from tasker.template.times import Duration, StartTime
-from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
+from tasker.template.value_kinds import (
+    Boolean,
+    Choice,
+    Fraction,
+    Free,
+    Inputs,
+    ListOf,
+    MapOf,
+    Number,
+    Text,
+    Verbatim,
+    Version,
+)
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -202,6 +214,11 @@ STEP = Mapping(
         Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
         Key("handler", HANDLER, "The code that runs the step.", required=True),
+        Key(
+            "inputs",
+            Inputs(),
+            "Input of the handler, in place of the task's: values, and expressions such as `${steps.quote.amount}`.",
+        ),
         Key("dependencies", ListOf(Text()), "The steps that must be complete before.", aliases=("depends_on",)),
         Key("system_dependency", Text(), "One of the declared systems that the step works with.", idle=SYSTEMS),
         Key("retry", RETRY, "How often and how soon a failed step runs again."),

@@ -14,9 +14,10 @@ from tasker.execution.attempt.attempt import Attempt, Ending, with_events
 from tasker.execution.attempt.forked_copies import exit_forked_copy
 from tasker.execution.attempt.settle import OutcomeRedactor, result_of_stopped, settle_return_value
 from tasker.execution.handler_events import EventBuffer
-from tasker.handlers.claims import KEPT_EVENTS, publishing
+from tasker.handlers.claims import KEPT_EVENTS, Failure, publishing
 from tasker.handlers.context import StepContext
 from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.handlers.step_inputs import mapped_inputs
 from tasker.logging.current_step import covering, reporter, running
 
 
@@ -116,12 +117,19 @@ def _own_decimal_context() -> Any:
 
 def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepContext:
     """Return the context that the attempt's handler is called with; the handler's events go to `events`."""
+    inputs = attempt.inputs
+    if inputs is None and attempt.step.inputs is not None:  # for a publisher, after the handler has run
+        mapped = mapped_inputs(
+            attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
+        )
+        inputs = {} if isinstance(mapped, Failure) else mapped
     return StepContext.build(
         claim=attempt.claim,
         plan=attempt.plan,
         step=attempt.step,
         task_context=attempt.task_context,
         dependency_results=attempt.dependency_results,
+        inputs=inputs,
         cancel_flag=attempt.cancel,
         events=events,
     )

@@ -44,6 +44,7 @@ from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
 from tasker.handlers.claims import Claim, Failure, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import WARN_BYTES, encode
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breaker import GuardedCircuit, Permit
@@ -277,6 +278,13 @@ class AttemptRunner:
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
+        if attempt.step.inputs is not None:
+            inputs = mapped_inputs(
+                attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
+            )
+            if isinstance(inputs, Failure):
+                return self._end(attempt, make_storable(replace(inputs, handler=handler.name)), started)
+            attempt = replace(attempt, inputs=inputs)
         call, step_timeout = self._mode(attempt, handler), attempt.step.timeout_seconds
         limit = self._default_timeout if step_timeout is None else step_timeout
         ending: Ending | None = await call(attempt, handler, limit)
