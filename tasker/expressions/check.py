@@ -10,8 +10,21 @@ from dataclasses import field
 from typing import Any
 
 from tasker.dataclasses import dataclass
-from tasker.expressions.evaluation import FUNCTIONS, METHODS
-from tasker.expressions.syntax import BRANCH, MACROS, NAME, OPTIONAL, STEP, TYPE, Node, Problem, is_optional
+from tasker.expressions.functions import FUNCTIONS, METHODS
+from tasker.expressions.syntax import (
+    BRANCH,
+    MACROS,
+    NAME,
+    OPTIONAL,
+    STEP,
+    TYPE,
+    Node,
+    Problem,
+    is_optional,
+    known_if,
+    path_of,
+    written,
+)
 from tasker.expressions.types import (
     ANY,
     BOOL,
@@ -35,7 +48,7 @@ Path = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class CheckScope:
-    """What an expression may read: values by name, and results of the steps above by `steps.NAME`."""
+    """Names in scope of an expression, and results of the steps above, which it reads as `steps.NAME`."""
 
     names: Mapping[str, Type]
     steps: Mapping[str, Type] = field(default_factory=dict)
@@ -144,7 +157,7 @@ class Checker:
     def _member(self, owner: Type, name: str, node: Node, must_exist: bool) -> Type:
         alternatives = [member for member in owner.alternatives if member is not NULL]
         if len(alternatives) < len(owner.alternatives) and must_exist and alternatives:
-            path = _written(node.args[0])
+            path = written(node.args[0])
             self._report(
                 OPTIONAL,
                 f"`{path}` may be null",
@@ -163,14 +176,14 @@ class Checker:
         if not types:
             return self._no_field(owner, name, node)
         if optional and must_exist and path_of(node) not in self._present:
-            path = _written(node)
+            path = written(node)
             self._report(
                 OPTIONAL, f"`{path}` may be absent", node, f"write has({path}) && ..., or .?{name}.orValue(...)"
             )
         return union(*types)
 
     def _no_field(self, owner: Type, name: str, node: Node) -> Type:
-        where = _written(node.args[0])
+        where = written(node.args[0])
         if owner.may_be("list"):
             hint = f"write {where}[0].{name}, or {where}.map(item, item.{name})"
             return self._report(TYPE, f"`{where}` is a list and has no field `{name}`", node, hint)
@@ -366,39 +379,6 @@ def _both(first: Type, second: Type, *names: str) -> bool:
 
 def _is_steps(node: Node) -> bool:
     return node.kind == "name" and node.value == STEPS
-
-
-def path_of(node: Node) -> Path | None:
-    """Return the path that the node reads, or None if it is computed."""
-    if node.kind == "name":
-        return (node.value,)
-    if node.key is None or (owner := path_of(node.args[0])) is None:
-        return None
-    return (*owner, node.key)
-
-
-def _written(node: Node) -> str:
-    path = path_of(node)
-    if path is None:
-        return "the value"
-    parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in path[1:]]
-    return f"{path[0]}{''.join(parts)}"
-
-
-def known_if(condition: Node, outcome: bool) -> frozenset[Path]:
-    """Return the paths that certainly exist if the condition has this outcome; null is excluded by `not null`."""
-    if condition.kind == "unary" and condition.value == "!":
-        return known_if(condition.args[0], not outcome)
-    if condition.kind == "operation" and condition.value == ("&&" if outcome else "||"):
-        return known_if(condition.args[0], outcome) | known_if(condition.args[1], outcome)
-    if condition.kind == "function" and condition.value == "has" and outcome and condition.args:
-        path = path_of(condition.args[0])
-        return frozenset() if path is None else frozenset({path})
-    if condition.kind == "operation" and condition.value == ("!=" if outcome else "=="):
-        left, right = condition.args
-        if right.kind == "constant" and right.value is None and (path := path_of(left)) is not None:
-            return frozenset({("not null", path)})
-    return frozenset()
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "known: ") -> str | None:

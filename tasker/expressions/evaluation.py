@@ -7,52 +7,31 @@ evaluation ends with a value or an `EvaluationError`.
 from __future__ import annotations
 
 import math
-import operator
-import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tasker.expressions.syntax import LEAST, MOST, Node, is_optional, parse
-
-BUDGET = 500_000
-"""Number of nodes that one evaluation may visit inside loops, and of values that it may compare or build."""
-CHARACTERS = 32
-"""Characters of a built text that cost as much as one value."""
+from tasker.expressions.functions import DOUBLES, FUNCTIONS, INTEGERS, LOOPS, METHODS, ORDER, Call
+from tasker.expressions.syntax import Node, is_optional, parse
+from tasker.expressions.values import (
+    ABSENT,
+    BOOLS,
+    CHARACTERS,
+    KINDS,
+    NUMBERS,
+    TEXTS,
+    Budget,
+    EvaluationError,
+    Exhausted,
+    equal,
+    in_range,
+    kind_of,
+    truth,
+)
 
 Scope = dict[Any, Any]
 """Values by name. `steps` maps names to results; `None` is the key of the budget."""
 Evaluate = Callable[[Scope], Any]
-
-ABSENT: Any = object()
-"""Value of an optional field that does not exist."""
-
-
-class EvaluationError(Exception):
-    """Evaluation without a value; `offset` and `length` say at which part of the expression."""
-
-    def __init__(self, message: str, node: Node) -> None:
-        super().__init__(message)
-        self.message, self.offset, self.length = message, node.offset, node.length
-
-
-class _Exhausted(EvaluationError):
-    """The budget is used up; unlike other errors, `&&` and `||` do not absorb this one."""
-
-
-class Budget:
-    """Work that an evaluation may still do."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, left: int = BUDGET) -> None:
-        self.left = left
-
-    def spend(self, amount: int, node: Node) -> None:
-        """Charge work. Raises `EvaluationError`."""
-        self.left -= amount
-        if self.left < 0:
-            raise _Exhausted("the expression does too much work; write a handler for this", node)
 
 
 class Expression:
@@ -104,22 +83,6 @@ def _check_storable(value: Any, budget: Budget, root: Node) -> None:
 
 def _closure(node: Node) -> Evaluate:
     return _MAKERS[node.kind](node)
-
-
-def kind_of(value: Any) -> str:
-    """Return the name of a value's type for messages."""
-    return _KINDS.get(type(value), type(value).__name__)
-
-
-_KINDS = {
-    type(None): "null",
-    bool: "a bool",
-    int: "an int",
-    float: "a double",
-    str: "a string",
-    list: "a list",
-    dict: "a map",
-}
 
 
 def _constant(node: Node) -> Evaluate:
@@ -232,27 +195,9 @@ def _unary(node: Node) -> Evaluate:
             return -value
         if type(value) is not int:
             raise EvaluationError(f"`-` expects a number, got {kind_of(value)}", node)
-        return _in_range(-value, node)
+        return in_range(-value, node)
 
-    return negate if node.value == "-" else lambda scope: not _truth(operand(scope), node)
-
-
-def _in_range(value: int, node: Node) -> int:
-    if not LEAST <= value <= MOST:
-        raise EvaluationError("the number does not fit into 64 bits", node)
-    return value
-
-
-def _truth(value: Any, node: Node) -> bool:
-    if type(value) is bool:
-        return value
-    raise EvaluationError(f"expected a bool, got {kind_of(value)}", node)
-
-
-_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_NUMBERS = frozenset({int, float})
-_TEXTUAL = frozenset({str})
-_BOOLS = frozenset({bool})
+    return negate if node.value == "-" else lambda scope: not truth(operand(scope), node)
 
 
 def _operation(node: Node) -> Evaluate:
@@ -261,12 +206,12 @@ def _operation(node: Node) -> Evaluate:
     if sign in ("&&", "||"):
         return _logical(node, left, right, stop=sign == "||")
     if sign == "==":
-        return lambda scope: _equal(left(scope), right(scope), scope[None], node)
+        return lambda scope: equal(left(scope), right(scope), scope[None], node)
     if sign == "!=":
-        return lambda scope: not _equal(left(scope), right(scope), scope[None], node)
+        return lambda scope: not equal(left(scope), right(scope), scope[None], node)
     if sign == "in":
         return _membership(node, left, right)
-    if sign in _ORDER:
+    if sign in ORDER:
         return _comparison(node, left, right)
     return _arithmetic(node, left, right)
 
@@ -277,33 +222,16 @@ def _logical(node: Node, left: Evaluate, right: Evaluate, stop: bool) -> Evaluat
 
     def decide(scope: Scope) -> bool:
         try:
-            value = _truth(left(scope), first)
-        except _Exhausted:
+            value = truth(left(scope), first)
+        except Exhausted:
             raise
         except EvaluationError:
-            if _truth(right(scope), second) is stop:
+            if truth(right(scope), second) is stop:
                 return stop
             raise
-        return value if value is stop else _truth(right(scope), second)
+        return value if value is stop else truth(right(scope), second)
 
     return decide
-
-
-def _equal(left: Any, right: Any, budget: Budget, node: Node) -> bool:
-    kind, other = type(left), type(right)
-    if kind in _NUMBERS and other in _NUMBERS:
-        return bool(left == right)
-    if kind is not other:
-        return False
-    if kind is str:
-        return bool(left == right)
-    if kind is list:
-        budget.spend(1 + len(left), node)
-        return len(left) == len(right) and all(_equal(a, b, budget, node) for a, b in zip(left, right, strict=True))
-    if kind is dict:
-        budget.spend(1 + len(left), node)
-        return left.keys() == right.keys() and all(_equal(left[key], right[key], budget, node) for key in left)
-    return bool(left == right)
 
 
 def _membership(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
@@ -312,7 +240,7 @@ def _membership(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
         if type(group) is list:
             budget: Budget = scope[None]
             budget.spend(len(group), node)
-            return any(_equal(value, item, budget, node) for item in group)
+            return any(equal(value, item, budget, node) for item in group)
         if type(group) is dict:
             return type(value) is str and value in group
         raise EvaluationError(f"`in` expects a list or a map, got {kind_of(group)}", node)
@@ -321,12 +249,12 @@ def _membership(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
 
 
 def _comparison(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
-    compare = _ORDER[node.value]
+    compare = ORDER[node.value]
 
     def ordered(scope: Scope) -> bool:
         first, second = left(scope), right(scope)
         kinds = {type(first), type(second)}
-        if kinds <= _NUMBERS or kinds <= _TEXTUAL or kinds <= _BOOLS:
+        if kinds <= NUMBERS or kinds <= TEXTS or kinds <= BOOLS:
             return bool(compare(first, second))
         raise EvaluationError(f"`{node.value}` cannot compare {kind_of(first)} with {kind_of(second)}", node)
 
@@ -335,15 +263,15 @@ def _comparison(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
 
 def _arithmetic(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
     sign = node.value
-    integers, doubles = _INTEGERS[sign], _DOUBLES.get(sign)
+    integers, doubles = INTEGERS[sign], DOUBLES.get(sign)
 
     def compute(scope: Scope) -> Any:
         first, second = left(scope), right(scope)
         kind, other = type(first), type(second)
         try:
             if kind is int and other is int:
-                return _in_range(integers(first, second), node)
-            if doubles is not None and kind in _NUMBERS and other in _NUMBERS:
+                return in_range(integers(first, second), node)
+            if doubles is not None and kind in NUMBERS and other in NUMBERS:
                 return doubles(float(first), float(second))
         except ZeroDivisionError:
             raise EvaluationError("division by zero", node) from None
@@ -358,40 +286,10 @@ def _arithmetic(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
     return compute
 
 
-def _quotient(first: int, second: int) -> int:
-    """Divide towards zero, as CEL does."""
-    value = abs(first) // abs(second)
-    return value if (first < 0) == (second < 0) else -value
-
-
-def _divided(first: float, second: float) -> float:
-    """Divide as IEEE 754 does."""
-    if second != 0:
-        return first / second
-    if first == 0 or math.isnan(first):
-        return math.nan
-    return math.copysign(math.inf, first) * math.copysign(1, second)
-
-
-_INTEGERS: Mapping[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _quotient,
-    "%": lambda first, second: first - second * _quotient(first, second),
-}
-_DOUBLES: Mapping[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _divided,
-}
-
-
 def _choice(node: Node) -> Evaluate:
     condition, yes, no = map(_closure, node.args)
     place = node.args[0]
-    return lambda scope: yes(scope) if _truth(condition(scope), place) else no(scope)
+    return lambda scope: yes(scope) if truth(condition(scope), place) else no(scope)
 
 
 def _function(node: Node) -> Evaluate:
@@ -423,74 +321,6 @@ def _has(path: Node) -> Evaluate:
     return exists
 
 
-def _size(value: Any, node: Node) -> int:
-    if type(value) in (str, list, dict):
-        return len(value)
-    raise EvaluationError(f"{kind_of(value)} has no size", node)
-
-
-_INT = re.compile(r"-?[0-9]{1,19}")
-_DOUBLE = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
-
-
-def _int(value: Any, node: Node) -> int:
-    if type(value) is int:
-        return value
-    if type(value) is str and _INT.fullmatch(value):
-        return _in_range(int(value), node)
-    if type(value) is float and math.isfinite(value) and LEAST < value < MOST:
-        return int(value)
-    raise EvaluationError(f"not an integer: {_excerpt(value)}", node)
-
-
-def _double(value: Any, node: Node) -> float:
-    if type(value) in _NUMBERS or (type(value) is str and len(value) < 400 and _DOUBLE.fullmatch(value)):
-        try:
-            return float(value)
-        except OverflowError:
-            pass
-    raise EvaluationError(f"not a number: {_excerpt(value)}", node)
-
-
-def _excerpt(value: Any) -> str:
-    return f"`{value[:40]}`" if type(value) is str else kind_of(value)
-
-
-def as_text(value: Any, node: Node) -> str:
-    """Return a scalar as text. Raises `EvaluationError` for null, lists and maps."""
-    if type(value) is str:
-        return value
-    if type(value) is bool:
-        return "true" if value else "false"
-    if type(value) is int:
-        return str(value) if abs(value) < 10**400 else _too_large(node)
-    if type(value) is float:
-        return repr(value).removesuffix(".0")
-    raise EvaluationError(f"expected a string, a number or a bool, got {kind_of(value)}", node)
-
-
-def _too_large(node: Node) -> str:
-    raise EvaluationError("the number is too large", node)
-
-
-def _bool(value: Any, node: Node) -> bool:
-    if type(value) is bool:
-        return value
-    if type(value) is str and value in ("true", "false"):
-        return value == "true"
-    raise EvaluationError(f"not a bool: {_excerpt(value)}", node)
-
-
-FUNCTIONS: Mapping[str, Callable[[Any, Node], Any]] = {
-    "size": _size,
-    "int": _int,
-    "double": _double,
-    "string": as_text,
-    "bool": _bool,
-    "dyn": lambda value, node: value,
-}
-
-
 def _method(node: Node) -> Evaluate:
     if node.is_macro:
         return _macro(node)
@@ -513,128 +343,20 @@ def _method(node: Node) -> Evaluate:
     def call(scope: Scope) -> Any:
         value, given = owner(scope), [argument(scope) for argument in arguments]
         if kind is not None and type(value) is not kind:
-            raise EvaluationError(f"`.{node.value}()` belongs to {_KINDS[kind]}, got {kind_of(value)}", node)
+            raise EvaluationError(f"`.{node.value}()` belongs to {KINDS[kind]}, got {kind_of(value)}", node)
         for item, expected, place in zip(given, parameters, node.args[1:], strict=True):
             if expected is not None and type(item) is not expected:
-                raise EvaluationError(f"`.{node.value}()` takes {_KINDS[expected]}, got {kind_of(item)}", place)
-        return function(_Call(node, scope[None]), value, *given)
+                raise EvaluationError(f"`.{node.value}()` takes {KINDS[expected]}, got {kind_of(item)}", place)
+        return function(Call(node, scope[None]), value, *given)
 
     return call
-
-
-class _Call:
-    """The call of a method: where it is, and what it may spend."""
-
-    __slots__ = ("budget", "node")
-
-    def __init__(self, node: Node, budget: Budget) -> None:
-        self.node, self.budget = node, budget
-
-    def text(self, text: str) -> str:
-        self.budget.spend(len(text) // CHARACTERS, self.node)
-        return text
-
-    def fail(self, message: str) -> EvaluationError:
-        return EvaluationError(message, self.node)
-
-
-def _split(call: _Call, text: str, separator: str) -> list[str]:
-    call.budget.spend((len(text) if separator == "" else text.count(separator)) + len(text) // CHARACTERS, call.node)
-    return list(text) if separator == "" else text.split(separator)
-
-
-def _replace(call: _Call, text: str, old: str, new: str) -> str:
-    count = len(text) + 1 if old == "" else text.count(old)
-    call.budget.spend((len(text) + count * (1 + len(new))) // CHARACTERS, call.node)
-    return text.replace(old, new)
-
-
-def _join(call: _Call, items: list[Any], separator: str = "") -> str:
-    call.budget.spend(len(items), call.node)
-    wrong = next((item for item in items if type(item) is not str), None)
-    if wrong is not None or None in items:
-        raise call.fail(f"`.join()` expects strings, got {kind_of(wrong)}; write .map(x, string(x)).join(...)")
-    call.budget.spend((sum(map(len, items)) + len(separator) * len(items)) // CHARACTERS, call.node)
-    return separator.join(items)
-
-
-def _sum(call: _Call, items: list[Any]) -> Any:
-    call.budget.spend(len(items), call.node)
-    if wrong := [item for item in items if type(item) not in _NUMBERS]:
-        raise call.fail(f"`.sum()` expects numbers, got {kind_of(wrong[0])}")
-    try:
-        total = sum(items)
-    except OverflowError:
-        raise call.fail("the number is too large") from None
-    return _in_range(total, call.node) if type(total) is int else total
-
-
-def _comparable(call: _Call, items: list[Any]) -> list[Any]:
-    call.budget.spend(len(items), call.node)
-    kinds = {type(item) for item in items}
-    if kinds <= _NUMBERS or kinds <= _TEXTUAL or kinds <= _BOOLS:
-        return items
-    raise call.fail(f"`.{call.node.value}()` expects only numbers, only strings or only bools")
-
-
-def _extreme(choose: Callable[[list[Any]], Any]) -> Callable[[_Call, list[Any]], Any]:
-    def find(call: _Call, items: list[Any]) -> Any:
-        if not items:
-            raise call.fail(f"`.{call.node.value}()` of an empty list")
-        return choose(_comparable(call, items))
-
-    return find
-
-
-def _sort(call: _Call, items: list[Any]) -> list[Any]:
-    call.budget.spend(len(items) * len(items).bit_length(), call.node)
-    return sorted(_comparable(call, items))
-
-
-def _distinct(call: _Call, items: list[Any]) -> list[Any]:
-    values: list[Any] = []
-    for item in items:
-        call.budget.spend(1 + len(values), call.node)
-        if not any(_equal(item, value, call.budget, call.node) for value in values):
-            values.append(item)
-    return values
-
-
-def _index_of(call: _Call, items: list[Any], wanted: Any) -> int:
-    call.budget.spend(len(items), call.node)
-    places = (place for place, item in enumerate(items) if _equal(item, wanted, call.budget, call.node))
-    return next(places, -1)
-
-
-_LOWER = {upper: upper + 32 for upper in range(65, 91)}
-_UPPER = {lower: lower - 32 for lower in range(97, 123)}
-
-METHODS: Mapping[str, tuple[type | None, tuple[type | None, ...], Callable[..., Any]]] = {
-    "size": (None, (), lambda call, value: _size(value, call.node)),
-    "startsWith": (str, (str,), lambda call, text, part: text.startswith(part)),
-    "endsWith": (str, (str,), lambda call, text, part: text.endswith(part)),
-    "contains": (str, (str,), lambda call, text, part: part in call.text(text)),
-    "lowerAscii": (str, (), lambda call, text: call.text(text).translate(_LOWER)),
-    "upperAscii": (str, (), lambda call, text: call.text(text).translate(_UPPER)),
-    "trim": (str, (), lambda call, text: call.text(text).strip()),
-    "split": (str, (str,), _split),
-    "replace": (str, (str, str), _replace),
-    "join": (list, (str,), _join),
-    "sum": (list, (), _sum),
-    "min": (list, (), _extreme(min)),
-    "max": (list, (), _extreme(max)),
-    "sort": (list, (), _sort),
-    "distinct": (list, (), _distinct),
-    "indexOf": (list, (None,), _index_of),
-}
-"""Methods by name: the type that has it, the types of its arguments (None: any), and its code."""
 
 
 def _macro(node: Node) -> Evaluate:
     """Return a loop over a list, or over the keys of a map; each item costs as many visits as its body has nodes."""
     kind, name = node.value, node.args[1].value
     items_of, closures = _closure(node.args[0]), [*map(_closure, node.args[2:])]
-    loop = _LOOPS[kind]
+    loop = LOOPS[kind]
 
     def iterate(scope: Scope) -> Any:
         items = items_of(scope)
@@ -655,43 +377,11 @@ def _macro(node: Node) -> Evaluate:
             return answer
 
         if len(closures) == 2:  # list.map(item, condition, value)
-            items = _filter(of_each(0), items, node.args[2])
+            items = LOOPS["filter"](of_each(0), items, node.args[2])
         return loop(of_each(-1 + len(closures)), items, node.args[-1])
 
     return iterate
 
-
-def _quantified(stop: bool) -> Callable[[Evaluate, list[Any], Node], bool]:
-    """Return `exists` (stop at true) or `all` (stop at false): an error counts only if no item decides."""
-
-    def loop(answer: Evaluate, items: list[Any], node: Node) -> bool:
-        problem: EvaluationError | None = None
-        for item in items:
-            try:
-                if _truth(answer(item), node) is stop:
-                    return stop
-            except _Exhausted:
-                raise
-            except EvaluationError as error:
-                problem = problem or error
-        if problem is not None:
-            raise problem
-        return not stop
-
-    return loop
-
-
-def _filter(answer: Evaluate, items: list[Any], node: Node) -> list[Any]:
-    return [item for item in items if _truth(answer(item), node)]
-
-
-_LOOPS: Mapping[str, Callable[[Evaluate, list[Any], Node], Any]] = {
-    "all": _quantified(False),
-    "exists": _quantified(True),
-    "exists_one": lambda answer, items, node: len(_filter(answer, items, node)) == 1,
-    "filter": _filter,
-    "map": lambda answer, items, node: [answer(item) for item in items],
-}
 
 _MAKERS: Mapping[str, Callable[[Node], Evaluate]] = {
     "constant": _constant,

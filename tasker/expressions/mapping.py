@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tasker.expressions.evaluation import Budget, EvaluationError, Expression, as_text, expression
+from tasker.expressions.evaluation import Expression, expression
+from tasker.expressions.functions import as_text
 from tasker.expressions.syntax import SYNTAX, ExpressionError, Problem
+from tasker.expressions.values import Budget, EvaluationError
 
 Path = tuple[str | int, ...]
 _OPEN = "${"

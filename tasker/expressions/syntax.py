@@ -234,6 +234,40 @@ def is_optional(node: Node) -> bool:
     return node.kind == "optional"
 
 
+def path_of(node: Node) -> tuple[Any, ...] | None:
+    """Return the path that the node reads, or None if it is computed."""
+    if node.kind == "name":
+        return (node.value,)
+    if node.key is None or (owner := path_of(node.args[0])) is None:
+        return None
+    return (*owner, node.key)
+
+
+def written(node: Node) -> str:
+    """Return the path that the node reads as text, for messages."""
+    path = path_of(node)
+    if path is None:
+        return "the value"
+    parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in path[1:]]
+    return f"{path[0]}{''.join(parts)}"
+
+
+def known_if(condition: Node, outcome: bool) -> frozenset[tuple[Any, ...]]:
+    """Return the paths that certainly exist if the condition has this outcome; null is excluded by `not null`."""
+    if condition.kind == "unary" and condition.value == "!":
+        return known_if(condition.args[0], not outcome)
+    if condition.kind == "operation" and condition.value == ("&&" if outcome else "||"):
+        return known_if(condition.args[0], outcome) | known_if(condition.args[1], outcome)
+    if condition.kind == "function" and condition.value == "has" and outcome and condition.args:
+        path = path_of(condition.args[0])
+        return frozenset() if path is None else frozenset({path})
+    if condition.kind == "operation" and condition.value == ("!=" if outcome else "=="):
+        left, right = condition.args
+        if right.kind == "constant" and right.value is None and (path := path_of(left)) is not None:
+            return frozenset({("not null", path)})
+    return frozenset()
+
+
 def _takes_optional(parent: Node) -> bool:
     return parent.kind in ("field", "index", "optional") or (parent.kind == "method" and parent.value == "orValue")
 

@@ -104,7 +104,7 @@ def types_of_inputs(plan: Plan, step: StepPlan) -> dict[str, Type]:
 
 
 class _Scopes:
-    """What the expressions of each step may read."""
+    """Scopes of the expressions of each step."""
 
     def __init__(self, graph: DependencyGraph, document: Mapping[str, Any]) -> None:
         self._graph, self._above = graph, Ancestry(graph.parents)

@@ -10,6 +10,9 @@ from tasker.template.yaml.nodes import LINE_BREAK
 _PROPERTIES = re.compile(r"(?:[&!][^\s]*\s+)+")
 _BLOCK = re.compile(r"[|>][^\r\n]*")
 _ESCAPE = re.compile(r"\\(?:x.{2}|u.{4}|U.{8}|\r\n|.)", re.DOTALL)
+_WHITE_ESCAPE = re.compile(
+    r"\\(?:\r\n|[ntrNLP \t\r\n]|x(?:20|09|0[aA]|0[dD]|85)|u(?:0020|0009|000[aAdD]|0085|202[89]))"
+)
 _WHITE = " \t\r\n\x85\u2028\u2029"
 
 
@@ -32,9 +35,8 @@ def position_inside(source: str, place: Position, value: str, offset: int, lengt
     elif style in ("'", '"'):
         at += 1
     for character in value[:offset]:
-        if character in _WHITE and not (style == '"' and source[at : at + 1] == "\\"):
-            continue
-        at = _after(source, _skipped(source, at, style), style)
+        if character not in _WHITE:
+            at = _after(source, _skipped(source, at, style), style)
     at = _skipped(source, at, style) if value[offset : offset + 1] not in _WHITE else at
     if at >= len(source):
         return place
@@ -44,12 +46,12 @@ def position_inside(source: str, place: Position, value: str, offset: int, lengt
 
 
 def _skipped(source: str, at: int, style: str) -> int:
-    """Return the offset behind white space, and behind escaped line breaks."""
+    """Return the offset behind white space, also where it is escaped."""
     while at < len(source):
         if source[at] in _WHITE:
             at += 1
-        elif style == '"' and source[at] == "\\" and source[at + 1 : at + 2] in ("\n", "\r"):
-            at += 2
+        elif style == '"' and (escape := _WHITE_ESCAPE.match(source, at)):
+            at = escape.end()
         else:
             break
     return at

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasker.expressions.evaluation import BUDGET, Budget, EvaluationError, Expression
+from tasker.expressions.evaluation import Expression
 from tasker.expressions.syntax import MAX_TEXT, ExpressionError, Problem, parse
+from tasker.expressions.values import BUDGET, Budget, EvaluationError
 
 WORDS = [
     *"()[]{}.,:?!-+*/%<>=&|\"'\\ \n", "==", "&&", "||", ".?", " in ", "true", "null", "1", "2.5", "9" * 19, "'a'", "x",

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasker.expressions.evaluation import EvaluationError, Expression
+from tasker.expressions.evaluation import Expression
 from tasker.expressions.syntax import ExpressionError
+from tasker.expressions.values import EvaluationError
 
 cel = pytest.importorskip("cel_expr_python.cel", reason="wheels exist for Linux and macOS only")
 
@@ -177,9 +178,10 @@ def test_what_google_evaluates_evaluates_the_same(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "input.m", "input.xs[4]", "input.xs[-1]", "input.n.x", "input.a.b", "has(input.n.x)", "1 / 0", "5 % 0", "!1",
-        "-'a'", "steps.one.big + 1", "int('1.5')", "int(1e30)", "double('x')", "bool('x')", "string(null)", "string([1])",
-        "'a' < 1", "[1, 2].all(x, x)", "{'a': 1, 'a': 2}", "1 ? 2 : 3", "true && 1", "'a' + 1", "nothing", "input.xs.map(1, 2)",
+        "input.m", "input.xs[4]", "input.xs[-1]", "input.n.x", "input.a.b", "1 / 0", "5 % 0", "!1",
+        "has(input.n.x)", "-'a'", "steps.one.big + 1", "int('1.5')", "int(1e30)", "double('x')", "bool('x')",
+        "string(null)", "string([1])", "'a' < 1", "[1, 2].all(x, x)", "{'a': 1, 'a': 2}", "1 ? 2 : 3", "true && 1",
+        "'a' + 1", "nothing", "input.xs.map(1, 2)",
         "1 in 'a'", "f(1)", "'a'.f()", "'\\q'", "a b", "", "1.", "'a' 'b'", "input.", "(1", "[1, 2",
         "[0, 1].all(x, 1 / x == 1)",
     ],
