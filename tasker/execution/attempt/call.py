@@ -17,7 +17,6 @@ from tasker.execution.handler_events import EventBuffer
 from tasker.handlers.claims import KEPT_EVENTS, Failure, publishing
 from tasker.handlers.context import StepContext
 from tasker.handlers.registry.invocation import ResolvedHandler
-from tasker.handlers.step_inputs import mapped_inputs
 from tasker.logging.current_step import covering, reporter, running
 
 
@@ -119,6 +118,8 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
     """Return the context that the attempt's handler is called with; the handler's events go to `events`."""
     inputs = attempt.inputs
     if inputs is None and attempt.step.inputs is not None:  # for a publisher, after the handler has run
+        from tasker.handlers.step_inputs import mapped_inputs
+
         mapped = mapped_inputs(
             attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
         )

@@ -44,7 +44,6 @@ from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
 from tasker.handlers.claims import Claim, Failure, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
-from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import WARN_BYTES, encode
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breaker import GuardedCircuit, Permit
@@ -279,6 +278,8 @@ class AttemptRunner:
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
         if attempt.step.inputs is not None:
+            from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+
             inputs = mapped_inputs(
                 attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
             )
