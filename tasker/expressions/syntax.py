@@ -280,8 +280,8 @@ _WORDS = {"and": "&&", "or": "||", "not": "!", "is": "==", "AND": "&&", "OR": "|
 
 
 def _unexpected(text: str, token: Token, expected: set[str]) -> ExpressionError:
-    offset = len(text) if token.type == "$END" else token.start_pos or 0
-    got = "the end" if token.type == "$END" else f"`{str(token)[:30]}`"
+    offset = token.start_pos or 0 if token else len(text)  # the end is an empty token
+    got = f"`{str(token)[:30]}`" if token else "the end"
     wanted = "a value" if "NUMBER" in expected else "a name" if expected == {"NAME"} else "an operator"
     if wanted == "an operator" and (closing := _unclosed(text[:offset])):
         wanted += f" or `{closing}`"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.yaml.nodes import Node
+
+if TYPE_CHECKING:
+    from tasker.template.yaml.nodes import Node
 
 Path = tuple[str | int, ...]
 """Canonical keys and list positions from the root of the document."""
