@@ -12,6 +12,7 @@ from tasker.engine.exchange import Result
 from tasker.errors import StepExecutionError
 from tasker.event_bridge import AnnouncedStep, EventBridge, EventNames
 from tasker.execution.attempt.attempt import Attempt, AttemptEnd, Checkpoint, UnreportedEnd
+from tasker.execution.attempt.call import inputs_of
 from tasker.handlers.claims import Failure
 from tasker.handlers.legacy_event import event_for
 from tasker.handlers.results import StepError, StepExecutionResult
@@ -97,7 +98,14 @@ class StepAnnouncer:
 def _event(attempt: Attempt) -> AnnouncedStep:
     plan = attempt.plan
     template = (plan.namespace, plan.name, plan.version)
-    made = event_for(attempt.claim, template, attempt.step, attempt.task_context, attempt.dependency_results)
+    made = event_for(
+        attempt.claim,
+        template,
+        attempt.step,
+        attempt.task_context,
+        attempt.dependency_results,
+        inputs_of(attempt),
+    )
     return AnnouncedStep(**dict(made))
 
 

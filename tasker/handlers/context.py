@@ -156,19 +156,22 @@ class StepContext(ProgressReporting, Resuming, Model):
         data = event.task_sequence_step
         step = data.get("workflow_step") or {}
         handler = (data.get("step_definition") or {}).get("handler") or {}
-        return cls(
+        task_input, inputs = task_fields(data).get("context") or {}, step.get("handler_inputs")
+        made = cls(
             event=event,
             task_uuid=UUID(event.task_uuid),
             step_uuid=UUID(event.step_uuid),
             correlation_id=UUID(event.correlation_id),
             handler_name=handler_name,
-            input_data=task_fields(data).get("context") or {},
+            input_data=task_input if inputs is None else inputs,
             dependency_results=unwrap_all(data.get("dependency_results")),
             step_config=handler.get("initialization") or {},
             step_inputs=step.get("inputs") or {},
             retry_count=step.get("attempts") or 0,
             max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
         )
+        made._task_input = None if inputs is None else task_input
+        return made
 
     if not TYPE_CHECKING:
 
@@ -182,7 +185,8 @@ class StepContext(ProgressReporting, Resuming, Model):
             return self.__dict__.setdefault(name, value)  # several threads may be the first to read it
 
         def _event(self) -> FfiStepEvent:
-            return event_for(self._claim, self._template, self._step, self.task_input, self.dependency_results)
+            inputs = None if self.reads_task else self.input_data
+            return event_for(self._claim, self._template, self._step, self.task_input, self.dependency_results, inputs)
 
     @model_serializer(mode="wrap")
     def _with_event(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:

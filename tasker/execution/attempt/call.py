@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from typing import Any
@@ -114,23 +114,25 @@ def _own_decimal_context() -> Any:
     return before
 
 
+def inputs_of(attempt: Attempt) -> Mapping[str, Any] | None:
+    """Return the evaluated inputs of a step that has some, also for code that does not run its handler."""
+    if attempt.inputs is not None or attempt.step.inputs is None:
+        return attempt.inputs
+    from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+
+    inputs = mapped_inputs(attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results)
+    return {} if isinstance(inputs, Failure) else inputs
+
+
 def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepContext:
     """Return the context that the attempt's handler is called with; the handler's events go to `events`."""
-    inputs = attempt.inputs
-    if inputs is None and attempt.step.inputs is not None:  # for a publisher, after the handler has run
-        from tasker.handlers.step_inputs import mapped_inputs
-
-        mapped = mapped_inputs(
-            attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
-        )
-        inputs = {} if isinstance(mapped, Failure) else mapped
     return StepContext.build(
         claim=attempt.claim,
         plan=attempt.plan,
         step=attempt.step,
         task_context=attempt.task_context,
         dependency_results=attempt.dependency_results,
-        inputs=inputs,
+        inputs=inputs_of(attempt),
         cancel_flag=attempt.cancel,
         events=events,
     )
