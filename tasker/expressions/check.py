@@ -5,7 +5,7 @@ The check reports only what is certain: a value about which the schemas say noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -52,10 +52,10 @@ class CheckScope:
 
     names: Mapping[str, Type]
     steps: Mapping[str, Type] = field(default_factory=dict)
-    uncertain: frozenset[str] = frozenset()
+    uncertain: Container[str] = frozenset()
     """Steps above that may not exist: branches that a decision may not take."""
-    not_above: frozenset[str] = frozenset()
-    """Other steps of the template."""
+    known: Container[str] = frozenset()
+    """All steps of the template."""
     step: str = ""
     """Name of the step, for messages."""
 
@@ -149,7 +149,7 @@ class Checker:
             return scope.steps[name]
         if name == scope.step:
             return self._report(STEP, "a step cannot read its own result", node)
-        if name in scope.not_above:
+        if name in scope.known:
             hint = f"add `{name}` to the dependencies of `{scope.step}`"
             return self._report(STEP, f"`{name}` is not a step above `{scope.step}`", node, hint)
         return self._report(NAME, f"there is no step `{name}`", node, suggestion(name, scope.steps, "steps above: "))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tasker.template.diagnostics import Position
@@ -116,32 +117,56 @@ class _Scopes:
     def of(self, step: StepDraft) -> CheckScope:
         from tasker.expressions.check import CheckScope
 
-        above = self._above.of(step.name)
-        certain = set(self._certain(step.name))
         return CheckScope(
             names=self._names,
-            steps={name: self._results[name] for name in above},
-            uncertain=frozenset(name for name in above if name not in certain),
-            not_above=frozenset(self._graph.steps).difference(above),
+            steps=_ResultsAbove(step.name, self._graph, self._above, self._results),
+            uncertain=_Uncertain(step.name, self._graph),
+            known=self._graph.steps,
             step=step.name,
         )
 
-    def _certain(self, name: str) -> Iterator[str]:
-        """Yield the steps above that exist whenever the step does: behind a convergence, only those that always do."""
-        graph, seen, waiting = self._graph, {name}, [name]
+
+class _ResultsAbove(Mapping[str, Any]):
+    """Types of the results of the steps above; ancestors are looked up only for a step that is no direct dependency."""
+
+    def __init__(self, step: str, graph: DependencyGraph, above: Ancestry, results: Mapping[str, Type]) -> None:
+        self._step, self._graph, self._above, self._results = step, graph, above, results
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._graph.parents[self._step] or name in self._above.of(self._step)
+
+    def __getitem__(self, name: str) -> Type:
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._above.of(self._step))
+
+    def __len__(self) -> int:
+        return len(self._above.of(self._step))
+
+
+class _Uncertain(Container[str]):
+    """Steps above that may not exist, computed for the first one that is not static."""
+
+    def __init__(self, step: str, graph: DependencyGraph) -> None:
+        self._step, self._graph = step, graph
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and not self._always_exists(name) and name not in self._certain
+
+    @cached_property
+    def _certain(self) -> frozenset[str]:
+        """Steps above that exist whenever the step does: behind a convergence, only those that always do."""
+        graph, seen, waiting = self._graph, {self._step}, [self._step]
         while waiting:
             current = waiting.pop()
             may_lack = graph.is_from(current, Origin.CONVERGENCE)
             for parent in graph.parents[current]:
-                if parent in seen or (may_lack and not self._always_exists(parent)):
-                    continue
-                seen.add(parent)
-                waiting.append(parent)
-                yield parent
+                if parent not in seen and not (may_lack and not self._always_exists(parent)):
+                    seen.add(parent)
+                    waiting.append(parent)
+        return frozenset(seen)
 
     def _always_exists(self, name: str) -> bool:
-        return (
-            self._graph.is_static(name)
-            or self._graph.is_from(name, Origin.BATCH)
-            or self._graph.is_from(name, Origin.CONVERGENCE)
-        )
+        graph = self._graph
+        return graph.is_static(name) or graph.is_from(name, Origin.BATCH) or graph.is_from(name, Origin.CONVERGENCE)
