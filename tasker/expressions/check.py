@@ -338,6 +338,8 @@ class Checker:
         if not owner.may_be("list", "object"):
             self._report(TYPE, f"`.{node.value}()` expects a list or a map, got {_a(owner)}", node)
         items = union(*(STRING if member.name == "object" else _items(member) for member in owner.alternatives))
+        if name == STEPS:
+            self._report(NAME, "`steps` cannot be the name of an item", node.args[1], "choose another name")
         names, present = self._names, self._present
         self._names = {**names, name: items}
         self._present = frozenset(path for path in present if name not in path)

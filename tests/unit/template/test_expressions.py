@@ -58,6 +58,7 @@ MISTAKES = [
     ("steps['qoute'].total", "T091", "'qoute'", "did you mean `quote`?"),
     ("input.id.startWith('a')", "T091", "startWith", "did you mean `startsWith`?"),
     ("lenght(input.id)", "T091", "lenght", None),
+    ("input.lines.map(steps, 1)", "T091", "steps", "choose another name"),
     ("env.HOME", "T091", "env", None),
     ("steps", "T091", "steps", "write steps.NAME"),
     ("steps.quote.total + 'x'", "T092", "+", "write string(...) around the other value"),
