@@ -23,6 +23,7 @@ from tasker.expressions.values import (
     Budget,
     EvaluationError,
     Exhausted,
+    alike,
     equal,
     in_range,
     kind_of,
@@ -255,7 +256,7 @@ def _comparison(node: Node, left: Evaluate, right: Evaluate) -> Evaluate:
         first, second = left(scope), right(scope)
         kinds = {type(first), type(second)}
         if kinds <= NUMBERS or kinds <= TEXTS or kinds <= BOOLS:
-            return bool(compare(first, second))
+            return bool(compare(*alike(first, second)))
         raise EvaluationError(f"`{node.value}` cannot compare {kind_of(first)} with {kind_of(second)}", node)
 
     return ordered

@@ -74,9 +74,20 @@ TEXTS = frozenset({str})
 BOOLS = frozenset({bool})
 
 
+def alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return two numbers as they are compared: an int with a double as doubles, like Google's implementation."""
+    if type(left) is type(right):
+        return left, right
+    try:
+        return float(left), float(right)
+    except OverflowError:
+        return left, right
+
+
 def equal(left: Any, right: Any, budget: Budget, node: Node) -> bool:
     kind, other = type(left), type(right)
     if kind in NUMBERS and other in NUMBERS:
+        left, right = alike(left, right)
         return bool(left == right)
     if kind is not other:
         return False

@@ -109,6 +109,7 @@ def test_both_refuse(text: str) -> None:
         ("input.n == 1", False),
         ("[1, 2].map(x, x > 1, x * 2)", [4]), ("int(-2.9)", -2), ("string(1.0)", "1"),
         ("{'a': 1, 'b': 2}.exists(k, k == 'a')", True),
+        ("double(steps.one.big) in [steps.one.big]", True), ("steps.one.big < double(steps.one.big)", False),
         ("has(input.n)", True), (".5 + .5", 1.0), ("dyn(1) == 1", True), ("bool('true')", True), ("!!input.t", True),
     ],
 )  # fmt: skip
