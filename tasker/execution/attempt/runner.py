@@ -285,6 +285,15 @@ class AttemptRunner:
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
+        if attempt.step.inputs is not None:
+            from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+
+            inputs = mapped_inputs(
+                attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
+            )
+            if isinstance(inputs, Failure):
+                return self._end(attempt, make_storable(replace(inputs, handler=handler.name)), started)
+            attempt = replace(attempt, inputs=inputs)
         call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
         ending: Ending | None = await call(attempt)
         if isinstance(ending, Checkpoint):

@@ -49,6 +49,8 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
     steps = await client.list_task_steps(created.task_uuid)
     assert [(step.name, step.current_state) for step in steps] == [("check", "complete"), ("charge", "complete")]
     assert (await client.get_step(created.task_uuid, steps[0].step_uuid)).results == steps[0].results
+    inputs = await client.get_step_inputs(created.task_uuid, steps[1].step_uuid)
+    assert (inputs["evaluated"], inputs["inputs"], inputs["problems"]) == (False, {"amount": 11}, {})
     (audit,) = await client.get_step_audit_history(created.task_uuid, steps[1].step_uuid)
     assert (audit.step_name, audit.success) == ("charge", True)
     assert (await client.health_check()).healthy
@@ -131,6 +133,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_task_steps(task.task_uuid),
         client.get_step(task.task_uuid, step),
         client.get_step_audit_history(task.task_uuid, step),
+        client.get_step_inputs(task.task_uuid, step),
         client.resolve_step(task.task_uuid, step, reason="seen"),
         client.cancel_task(task.task_uuid),
         client.list_templates(),

@@ -79,3 +79,7 @@ order by v.recorded_at desc, v.audit_uuid desc
 -- name: health
 -- The database's clock, as a test that it answers.
 select tasker.now()
+
+-- name: template_of_step
+-- The compiled template of a step, and its position there.
+select s.template_id, s.ordinal from tasker.workflow_steps s where s.workflow_step_uuid = %(step)s::uuid
