@@ -29,9 +29,22 @@ STEP = "select state || ' ' || attempts from tasker.workflow_steps"
 @pytest.fixture
 def interrupt() -> Iterator[Interrupt]:
     """Ctrl-C, at the first call."""
-    main, former = threading.main_thread().ident or 0, signal.signal(signal.SIGINT, signal.default_int_handler)
-    calls = iter([lambda: signal.pthread_kill(main, signal.SIGINT)])
+    main, arrived = threading.main_thread().ident or 0, threading.Event()
+
+    def once(number: int, frame: Any) -> None:
+        if not arrived.is_set():
+            arrived.set()
+            raise KeyboardInterrupt
+
+    def send() -> None:
+        while not arrived.is_set():  # a signal that comes just before a wait does not end it: it is sent again
+            signal.pthread_kill(main, signal.SIGINT)
+            arrived.wait(0.1)
+
+    former = signal.signal(signal.SIGINT, once)
+    calls = iter([threading.Thread(target=send, name="interrupt", daemon=True).start])
     yield lambda: next(calls, str)()
+    arrived.set()
     signal.signal(signal.SIGINT, former)
 
 
