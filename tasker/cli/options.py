@@ -15,11 +15,13 @@ from click.core import ParameterSource
 
 from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
+from tasker.operations.operation import Operation
 from tasker.redaction import without_password
 from tasker.settings.addresses import DEFAULT_BACKEND
 from tasker.settings.defaults import LONGEST_OPTION_SECONDS
 from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 URL_VARIABLE = "DATABASE_URL"
 BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
 
@@ -76,6 +78,20 @@ def moment(text: str) -> datetime:
         expected = "expected a time such as '2026-01-31 18:00' or 2026-01-31T18:00:00Z"
         raise click.BadParameter(f"{expected}, got {text[:40]!r}") from None
     return found if found.tzinfo else found.astimezone()
+
+
+def bounded_option(operation: Operation[..., Any], name: str, *, help: str) -> Decorator:
+    """Return the option of a number with the bounds and the default of an operation's parameter."""
+    parameter = operation.parameter(name)
+    kind: Any = click.IntRange if parameter.kind is int else NumberRange
+    bounds = kind(parameter.param.at_least, parameter.param.at_most)
+    flag = f"--{name.replace('_', '-')}"
+    return click.option(flag, type=bounds, default=parameter.default, show_default=True, help=help)
+
+
+def limit_option(operation: Operation[..., Any]) -> Decorator:
+    """Return `--limit` with the bounds and the default of an operation."""
+    return bounded_option(operation, "limit", help="Maximum number of rows.")
 
 
 SECONDS = NumberRange(min=0, min_open=True)

@@ -8,19 +8,31 @@ from typing import Self
 
 import httpx
 
-from tasker.client.calls.dead_letters import DeadLetterCalls
 from tasker.client.calls.events import DomainEventCalls
 from tasker.client.calls.fleet import FleetCalls
+from tasker.client.calls.operations import OperationCalls
 from tasker.client.calls.operators import OperatorCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.calls.templates import TemplateCalls
 from tasker.client.connection import HttpConnection, Retries
 from tasker.client.servers import ServerAddress
+from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.operations.steps import StepOperations
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
 
-class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCalls, DomainEventCalls, OperatorCalls):
+class HttpClient(
+    OperationCalls,
+    DeadLetterOperations,
+    StepOperations,
+    TaskCalls,
+    StepCalls,
+    TemplateCalls,
+    FleetCalls,
+    DomainEventCalls,
+    OperatorCalls,
+):
     """Asynchronous client of a Tasker server: `async with HttpClient("http://localhost:8080") as client:`.
 
     `url` is the address of the server, including the path prefix of a proxy. `token` or `api_key` are the credentials.

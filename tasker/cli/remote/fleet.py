@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
-from tasker.cli.remote.dead_letters import DeadLetterService, ReplayService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.redaction import Redactor
@@ -19,7 +18,6 @@ from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.operators.reruns import StartedRerun
-from tasker.services.operators.steps import RetriedSteps
 from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.explain import Explanation
@@ -28,8 +26,14 @@ from tasker.services.tasks.logs import StepLogLine
 from tasker.template.plan import Plan
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.views.progress import TaskProgress
+from tasker.views.steps import RetriedSteps
 from tasker.views.task_lists import PauseList, ProcessRow, RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
+
+if TYPE_CHECKING:
+    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpReplays
+    from tasker.services.operators.dead_letters import DeadLetters
+    from tasker.services.operators.replays import Replays
 
 View = dict[str, Any]
 
@@ -223,9 +227,9 @@ class Fleet(Protocol):
     @property
     def workers(self) -> WorkerService: ...
     @property
-    def dead_letters(self) -> DeadLetterService: ...
+    def dead_letters(self) -> DeadLetters | HttpDeadLetters: ...
     @property
-    def replays(self) -> ReplayService: ...
+    def replays(self) -> Replays | HttpReplays: ...
     @property
     def analytics(self) -> AnalyticsService: ...
     @property

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
-from tasker.cli.remote.dead_letters import HttpDeadLetters, HttpReplays
-from tasker.cli.remote.decoding import decoded, decoded_list
 from tasker.cli.remote.events import HttpDomainEvents
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
+from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
 from tasker.errors import TaskerError
+from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.services.audit import OperatorAction, RecordedAction
 from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
@@ -25,6 +25,7 @@ from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
+from tasker.views.dead_letters import DeadLetter, ReplayPlan
 from tasker.views.task_lists import PauseList, ProcessRow
 from tasker.views.tasks import TaskReport
 
@@ -65,6 +66,32 @@ class HttpFleet:
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         await self.client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
+
+
+class HttpDeadLetters(RemoteDeadLetters):
+    """`tasker.services.operators.dead_letters.DeadLetters` through a server."""
+
+    _update = DeadLetterOperations.update_dead_letter
+
+    async def update(self, entry_uuid: str, **findings: Any) -> DeadLetter:
+        await self._update(entry_uuid, **findings)
+        return await self.entry(entry_uuid)
+
+
+class HttpReplays(RemoteReplays):
+    """`tasker.services.operators.replays.Replays` through a server."""
+
+    _begin = DeadLetterOperations.begin_replay
+
+    async def plan(self, group: FailureSelection) -> ReplayPlan:
+        return await self._begin(group, all=not group.is_limited, dry_run=True)
+
+    async def begin(self, group: FailureSelection, *, rate: float = 10.0, actor: str, reason: str = "") -> ReplayPlan:
+        return await self._begin(group, all=not group.is_limited, rate=rate, actor=actor, reason=reason)
+
+    async def advance(self, replay_uuid: str | None = None) -> int:
+        """Do nothing: workers and orchestrators advance the replay."""
+        return 0
 
 
 class HttpTemplateTexts:

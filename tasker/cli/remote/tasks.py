@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from tasker.cli.remote.decoding import decoded, decoded_list
+from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.http_client import HttpClient
 from tasker.engine.plans import EVERY, TemplateFilter
 from tasker.errors import StepNotFound, TaskNotFound
 from tasker.services.operators.reruns import StartedRerun
-from tasker.services.operators.steps import RetriedSteps
 from tasker.services.tasks.explain import Explained, Explanation
 from tasker.services.tasks.logs import StepLogLine
 from tasker.services.workflows.targets import registered_name
 from tasker.template.plan import Plan
 from tasker.views.progress import TaskProgress
+from tasker.views.steps import RetriedSteps
 from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
 
@@ -120,7 +120,7 @@ class HttpSteps:
         await self._client.complete_step(task_uuid, step_uuid, result, metadata=metadata, **more)
 
     async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
-        return decoded(RetriedSteps, await self._client.retry_task(task_uuid, reason=reason, by=actor))
+        return await self._client.retry_task(task_uuid, reason=reason, actor=actor)
 
     async def _uuid(self, task_uuid: str, step: str) -> str:
         for row in (await self._client.get_task(task_uuid)).steps:

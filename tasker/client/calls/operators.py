@@ -134,15 +134,6 @@ class OperatorCalls:
         parts = ["audit"] if step_uuid is None else ["workflow_steps", step_uuid, "audit"]
         return list(await self.connection.get(path("/v1/tasks", task_uuid, *parts)))
 
-    async def retry_task(self, task_uuid: str, *, reason: str = "", by: str | None = None) -> dict[str, Any]:
-        """Reset every failed step of a task.
-
-        The result has the names in `reset`, and in `left` those that may run only once. Raises `StateMachineError` for
-        a cancelled task.
-        """
-        body = {"reason": reason, "actor": by or self.initiator}
-        return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "retry"), body=body))
-
     async def rerun_task(
         self,
         task_uuid: str,

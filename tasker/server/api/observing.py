@@ -9,22 +9,24 @@ import orjson
 from fastapi import Query, Request
 
 from tasker.operations.permissions import Permission
+from tasker.operations.steps import StepOperations
 from tasker.server.api.tasks import MOST_STEPS, TaskUuid
 from tasker.server.auth.gate import actor_of, namespaces_of, needs
 from tasker.server.covering import may_search_inputs, redact_answer
+from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
 from tasker.server.routes import location_of, router
-from tasker.server.shapes.operators import DoctorResponse, HistoryEntry, RerunRequest, RetryRequest
+from tasker.server.shapes.operators import DoctorResponse, HistoryEntry, RerunRequest
 from tasker.server.shapes.problems import refusals
 from tasker.server.shapes.steps import StepAuditResponse
 from tasker.server.shapes.texts import Moment
 from tasker.services.fleet.doctor import to_dict
 from tasker.services.fleet.overview import Overview
 from tasker.services.operators.reruns import StartedRerun, where_to_begin
-from tasker.services.operators.steps import RetriedSteps
 from tasker.services.tasks.logs import StepLogLine
 from tasker.views.progress import TaskProgress
+from tasker.views.steps import RetriedSteps
 from tasker.views.task_lists import RefusedMessage, TaskSummary
 from tasker.views.tasks import TaskReport
 
@@ -150,16 +152,9 @@ async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
     return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid)))
 
 
-@routes.post(
-    "/v1/tasks/{uuid}/retry",
-    response_model=RetriedSteps,
-    responses=refusals(404),
-    **needs(Permission.STEPS_RESOLVE, operates=True),
-)
-async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Json:
-    """Run every failed step of a task again, in one transaction; 400 for a cancelled task."""
-    actor = actor_of(request, body.actor)
-    return Json(await program_of(request).steps.retry(uuid, actor=actor, reason=body.reason))
+@serves(routes, StepOperations.retry_task)
+async def retry_task(request: Request, task_uuid: str, reason: str, actor: str | None) -> RetriedSteps:
+    return await program_of(request).steps.retry(task_uuid, actor=actor_of(request, actor), reason=reason)
 
 
 @routes.post(

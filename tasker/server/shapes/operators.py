@@ -58,15 +58,6 @@ class HistoryEntry(BaseModel):
     execution_time_ms: int | None
 
 
-class RetryRequest(BaseModel):
-    """Reason and actor of a retry of failed steps."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Text = ""
-    actor: Text | None = None
-
-
 class RerunRequest(BaseModel):
     """First step, input (by default the task's own), reason and actor of a rerun."""
 

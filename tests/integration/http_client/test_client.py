@@ -24,6 +24,7 @@ from tasker.errors import (
     TemplateNotFound,
     UsageError,
 )
+from tasker.operations.dead_letters import FailureSelection
 from tasker.server.application import described
 from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
@@ -160,7 +161,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.open_dead_letter(task.task_uuid, notes="look"),
         client.list_replays(),
         client.get_replay(NOBODY),
-        client.begin_replay({"namespace": "shop"}, dry_run=True),
+        client.begin_replay(FailureSelection(namespace="shop"), dry_run=True),
         client.steer_replay(NOBODY, "paused"),
         client.list_tasks_briefly(tags=["a"]),
         client.list_identifiers("0199"),

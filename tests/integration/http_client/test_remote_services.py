@@ -1,0 +1,51 @@
+"""Services of a server answer the same values as the services beside the database."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_asyncio
+
+import tasker
+from tasker.cli.remote.http_fleet import HttpFleet
+from tasker.client import HttpClient
+from tasker.services.submission.submit import Submission
+from tasker.views.dead_letters import DeadLetter
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def entry(app: tasker.App) -> DeadLetter:
+    """The dead letter of a task that failed for good, with findings."""
+    plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
+    task = await app.submit_request(
+        plan, Submission({"amount": -1}, idempotency_key="as beside"), on_duplicate="return"
+    )
+    await app.finished(task.task_uuid, timeout=20)
+    entry = await app.dead_letters.of_task(task.task_uuid)
+    return await app.dead_letters.update(entry.dlq_entry_uuid, notes="seen", metadata={"cause": {"n": 1}})
+
+
+async def test_dead_letters_are_read_the_same(app: tasker.App, client: HttpClient, entry: DeadLetter) -> None:
+    through, beside = HttpFleet(client).dead_letters, app.dead_letters
+
+    assert await through.entry(entry.dlq_entry_uuid) == entry
+    assert await through.of_task(entry.task_uuid) == entry
+    assert await through.list(status="pending") == await beside.list(status="pending")
+    assert [await through.stats(), await through.groups()] == [await beside.stats(), await beside.groups()]
+    assert [each.dlq_entry_uuid for each in await through.queue()] == [entry.dlq_entry_uuid]
+    assert (await through.staleness(limit=1))[:1] == (await beside.staleness(limit=1))[:1]
+
+
+@pytest.mark.parametrize(("actor", "recorded"), [("ann", "ann"), (None, "ada")])
+async def test_who_acts_is_the_actor_or_the_client(
+    app: tasker.App, client: HttpClient, entry: DeadLetter, actor: str | None, recorded: str
+) -> None:
+    through = HttpFleet(client).dead_letters
+
+    await through.retry(entry.dlq_entry_uuid, actor=actor, reason="again")
+    closed = await through.entry(entry.dlq_entry_uuid)
+    await app.finished(entry.task_uuid, timeout=20)
+
+    assert (closed.resolution_status, closed.resolved_by) == ("manually_resolved", recorded)
+    newest = await app.dead_letters.of_task(entry.task_uuid)
+    updated = await through.update(newest.dlq_entry_uuid, status="cancelled", resolved_by=actor, notes="no")
+    assert (updated.resolution_status, updated.resolution_notes) == ("cancelled", "no")
