@@ -80,11 +80,13 @@ def moment(text: str) -> datetime:
     return found if found.tzinfo else found.astimezone()
 
 
-def bounded_option(operation: Operation[..., Any], name: str, *, help: str) -> Decorator:
+def bounded_option(operation: Operation[..., Any], name: str, *, help: str | None = None) -> Decorator:
     """Return the option of a number with the bounds and the default of an operation's parameter."""
     parameter = operation.parameter(name)
     kind: Any = click.IntRange if parameter.kind is int else NumberRange
-    bounds = kind(parameter.param.at_least, parameter.param.at_most)
+    param = parameter.param
+    least = param.at_least if param.above is None else param.above
+    bounds = kind(least, param.at_most, min_open=param.above is not None)
     flag = f"--{name.replace('_', '-')}"
     return click.option(flag, type=bounds, default=parameter.default, show_default=True, help=help)
 

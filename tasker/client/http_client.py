@@ -17,6 +17,7 @@ from tasker.client.calls.tasks import TaskCalls
 from tasker.client.calls.templates import TemplateCalls
 from tasker.client.connection import HttpConnection, Retries
 from tasker.client.servers import ServerAddress
+from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.steps import StepOperations
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
@@ -24,6 +25,7 @@ from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
 class HttpClient(
     OperationCalls,
+    AnalyticsOperations,
     DeadLetterOperations,
     StepOperations,
     TaskCalls,

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method, with_parameters_of
 from tasker.client.http_client import HttpClient
 from tasker.client.task_events import TaskEvent
+from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.operation import Operation, SyncCaller
 from tasker.operations.steps import StepOperations
@@ -17,7 +18,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class SyncHttpClient(SyncCaller, DeadLetterOperations, StepOperations, SyncWrapper[HttpClient]):
+class SyncHttpClient(SyncCaller, AnalyticsOperations, DeadLetterOperations, StepOperations, SyncWrapper[HttpClient]):
     """Blocking client of a Tasker server: `with SyncHttpClient("http://localhost:8080") as client:`.
 
     It takes the parameters of `HttpClient`. It also works in a notebook, where an event loop already runs.
@@ -95,10 +96,6 @@ class SyncHttpClient(SyncCaller, DeadLetterOperations, StepOperations, SyncWrapp
     list_pauses = sync_method(HttpClient.list_pauses)
     pause = sync_method(HttpClient.pause)
     resume = sync_method(HttpClient.resume)
-    performance = sync_method(HttpClient.performance)
-    template_history = sync_method(HttpClient.template_history)
-    bottlenecks = sync_method(HttpClient.bottlenecks)
-    scaling = sync_method(HttpClient.scaling)
     health_check = sync_method(HttpClient.health_check)
     detailed_health = sync_method(HttpClient.detailed_health)
     is_live = sync_method(HttpClient.is_live)

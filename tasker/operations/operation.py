@@ -31,6 +31,7 @@ class Param:
 
     published: str | None = None
     at_least: float | None = None
+    above: float | None = None
     at_most: float | None = None
     min_length: int | None = None
     max_length: int | None = None

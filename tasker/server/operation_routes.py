@@ -18,7 +18,7 @@ from tasker.server.auth.gate import needs
 from tasker.server.rendering import Json
 from tasker.server.shapes.problems import refusals
 from tasker.server.shapes.texts import Moment, storable_text
-from tasker.views.model import camel_case, encode, is_camel_case, published_fields, published_form, without_none
+from tasker.views.model import Keys, camel_case, encode, is_camel_case, published_fields, published_form, without_none
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -98,7 +98,7 @@ def _checked(parameter: Parameter) -> Any:
         lengths = Field(min_length=param.min_length, max_length=param.max_length)
         kind = Annotated[str, lengths, AfterValidator(storable_text)]
     elif kind in (int, float):
-        kind = Annotated[kind, Field(ge=param.at_least, le=param.at_most)]
+        kind = Annotated[kind, Field(ge=param.at_least, gt=param.above, le=param.at_most)]
     elif kind is datetime:
         kind = Moment
     elif get_origin(kind) is Mapping:
@@ -117,6 +117,8 @@ def published_type(kind: Any) -> Any:
 def _described(kind: Any) -> Any:
     if is_camel_case(kind):
         return Literal[tuple(map(camel_case, get_args(kind.__origin__)))]
+    if get_origin(kind) is Annotated:
+        return _marked(kind)
     if is_dataclass(kind):
         fields: dict[str, Any] = {name: (published_type(inner), ...) for _, name, inner in published_fields(kind)}
         return create_model(published_form(kind).name, __doc__=kind.__doc__, **fields)
@@ -126,3 +128,11 @@ def _described(kind: Any) -> Any:
     if origin in (Mapping, dict):
         return dict[arguments[0], published_type(arguments[1])]  # type: ignore[misc, valid-type]
     return kind
+
+
+def _marked(kind: Any) -> Any:
+    keys = next((mark for mark in kind.__metadata__ if isinstance(mark, Keys)), None)
+    if keys is None:
+        return _described(kind.__origin__)
+    member = published_type(get_args(kind.__origin__)[1])
+    return create_model(keys.name, **dict.fromkeys(keys.keys, (member, ...)))  # type: ignore[call-overload]

@@ -27,7 +27,7 @@ STATUSES: Sequence[str] = get_args(get_args(Status)[0])
 """States of an investigation."""
 
 
-@published("DlqEntry", repeated={"resolution_timestamp": "resolved_at"})
+@published("DlqEntry", derived={"resolution_timestamp": "resolved_at"})
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
     """Dead letter: when and why its task needed an operator, the task's state then, and the result of the

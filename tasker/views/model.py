@@ -22,22 +22,33 @@ CAMEL_CASE = "published in CamelCase"
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """Mark of a mapping that always has these keys, with the name of its schema."""
+
+    name: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedForm:
-    """Published name of a view and of the fields that have another one; `repeated` are second names of fields."""
+    """Published name of a view, and of the fields that have another one.
+
+    `derived` are further published names, each with the field or property that has its value.
+    """
 
     name: str
     aliases: Mapping[str, str]
-    repeated: Mapping[str, str]
+    derived: Mapping[str, str]
 
 
 def published(
-    name: str, *, aliases: Mapping[str, str] | None = None, repeated: Mapping[str, str] | None = None
+    name: str, *, aliases: Mapping[str, str] | None = None, derived: Mapping[str, str] | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """Set the published name of a view. `aliases` maps fields to their published names, `repeated` further published
-    names to fields."""
+    """Set the published name of a view. `aliases` maps fields to their published names, `derived` further published
+    names to fields or properties."""
 
     def decorate(cls: type[T]) -> type[T]:
-        cast(Any, cls).__published__ = PublishedForm(name, aliases or {}, repeated or {})
+        cast(Any, cls).__published__ = PublishedForm(name, aliases or {}, derived or {})
         return cls
 
     return decorate
@@ -50,12 +61,13 @@ def published_form(view: Any) -> PublishedForm:
 
 
 def published_fields(view: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield each field of a view with its published name and its type; a repeated field comes with each name."""
+    """Yield each published attribute of a view with its published name and its type."""
     hints, form = _hints(view), published_form(view)
     for field in fields(view):
         yield field.name, form.aliases.get(field.name, field.name), hints[field.name]
-    for name, field_name in form.repeated.items():
-        yield field_name, name, hints[field_name]
+    for name, attribute in form.derived.items():
+        value = getattr(view, attribute)
+        yield attribute, name, _hints(value.fget)["return"] if isinstance(value, property) else hints[attribute]
 
 
 @cache
@@ -68,6 +80,11 @@ def without_none(kind: Any) -> tuple[Any, bool]:
     options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     some = [option for option in options if option is not NoneType]
     return (some[0] if len(some) == 1 else kind), len(some) < len(options)
+
+
+def without_marks(kind: Any) -> Any:
+    """Return the type without the marks of `Annotated`."""
+    return kind.__origin__ if get_origin(kind) is Annotated else kind
 
 
 def is_camel_case(kind: Any) -> bool:
@@ -107,6 +124,7 @@ def _encoder(kind: Any) -> Encoder | None:
 def _encoder_of_some(kind: Any) -> Encoder | None:
     if is_camel_case(kind):
         return camel_case
+    kind = without_marks(kind)
     if is_dataclass(kind):
         return _view_encoder(kind)
     origin, arguments = get_origin(kind), get_args(kind)
@@ -119,7 +137,7 @@ def _encoder_of_some(kind: Any) -> Encoder | None:
 
 def _view_encoder(view: Any) -> Encoder | None:
     parts = [(name, public, _encoder(kind)) for name, public, kind in published_fields(view)]
-    if all(name == public and encoder is None for name, public, encoder in parts):
+    if not published_form(view).derived and all(name == public and encoder is None for name, public, encoder in parts):
         return None
 
     def encoded(value: Any) -> dict[str, Any]:
@@ -140,6 +158,7 @@ def decode(kind: Any, data: Any) -> Any:
         return None
     if is_camel_case(kind):
         return snake_case(data)
+    kind = without_marks(kind)
     if kind is datetime:
         return datetime.fromisoformat(data)
     if is_dataclass(kind):

@@ -11,11 +11,9 @@ from tasker.errors import TaskerError
 from tasker.redaction import Redactor
 from tasker.services.audit import OperatorAction, RecordedAction
 from tasker.services.event_subscriptions import Subscription
-from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
-from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.submission.bulk import TemplateSubmission
@@ -32,6 +30,8 @@ from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpReplays
+    from tasker.operations.analytics import RemoteAnalytics
+    from tasker.services.fleet.analytics import Analytics
     from tasker.services.operators.dead_letters import DeadLetters
     from tasker.services.operators.replays import Replays
 
@@ -134,15 +134,6 @@ class TemplateTextService(Protocol):
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> object: ...
 
 
-class AnalyticsService(Protocol):
-    """Methods of `tasker.services.fleet.analytics.Analytics`, documented there."""
-
-    async def performance(self, *, hours: float = 1.0) -> Performance: ...
-    async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks: ...
-    async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]: ...
-    async def scaling(self, settings: ScalingSettings = ...) -> Sequence[ScalingAdvice]: ...
-
-
 class QueueService(Protocol):
     """Methods of `tasker.services.fleet.brokers.Queues`, documented there."""
 
@@ -231,7 +222,7 @@ class Fleet(Protocol):
     @property
     def replays(self) -> Replays | HttpReplays: ...
     @property
-    def analytics(self) -> AnalyticsService: ...
+    def analytics(self) -> Analytics | RemoteAnalytics: ...
     @property
     def fleet(self) -> OverviewService: ...
     @property

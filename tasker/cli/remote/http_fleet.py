@@ -13,13 +13,12 @@ from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
 from tasker.errors import TaskerError
+from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.services.audit import OperatorAction, RecordedAction
-from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
-from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.starts import start_texts
@@ -39,7 +38,7 @@ class HttpFleet:
         self.client = client
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
-        self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
+        self.dead_letters, self.analytics = HttpDeadLetters(client), RemoteAnalytics(client)
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
@@ -204,53 +203,6 @@ class HttpDoctor:
 
     async def findings(self) -> Sequence[DoctorFinding]:
         return decoded_list(DoctorFinding, (await self._client.doctor())["findings"])
-
-
-class HttpAnalytics:
-    """`tasker.services.fleet.analytics.Analytics` through a server, which uses the published names."""
-
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
-
-    async def performance(self, *, hours: float = 1.0) -> Performance:
-        response = await self._client.performance(hours=round(hours))
-        names = {
-            "total": "total_tasks",
-            "active": "active_tasks",
-            "completed": "completed_tasks",
-            "failed": "failed_tasks",
-            "task_seconds": "average_task_duration_seconds",
-            "step_seconds": "average_step_duration_seconds",
-            "health": "system_health_score",
-        }
-        return decoded(Performance, {**response, **{name: response[published] for name, published in names.items()}})
-
-    async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]:
-        return decoded_list(VersionHistory, await self._client.template_history(namespace, template))
-
-    async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks:
-        response = await self._client.bottlenecks(hours=round(hours), limit=limit, min_executions=min_executions)
-        used = response["resource_utilization"]
-        steps, tasks = ([_slow(row) for row in response[kind]] for kind in ("slow_steps", "slow_tasks"))
-        return Bottlenecks(steps, tasks, used["system_health"], used["database_pool_utilization"])
-
-    async def scaling(self, settings: ScalingSettings = BY_DEFAULT) -> Sequence[ScalingAdvice]:
-        return decoded_list(ScalingAdvice, await self._client.scaling(**asdict(settings)))
-
-
-def _slow(each: Mapping[str, Any]) -> SlowItem:
-    return SlowItem(
-        namespace=each["namespace_name"],
-        template=each["task_name"],
-        version=each["version"],
-        executions=each["execution_count"],
-        errors=each["error_count"],
-        mean_seconds=each["average_duration_seconds"],
-        max_seconds=each["max_duration_seconds"],
-        last_at=each["last_executed_at"] and datetime.fromisoformat(each["last_executed_at"]),
-        step=each.get("step_name"),
-        mean_steps=each.get("average_step_count", 0.0),
-    )
 
 
 def _body(order: TemplateSubmission) -> dict[str, Any]:

@@ -21,18 +21,6 @@ class Target(TypedDict, total=False):
     queue: str | None
 
 
-class Scaling(TypedDict, total=False):
-    """Thresholds of the scaling recommendation; the server has a default for each."""
-
-    min_workers: int
-    max_workers: int
-    scale_up_depth: int
-    scale_down_depth: int
-    steps_per_worker: int
-    clear_within_seconds: float
-    cooldown_seconds: float
-
-
 class FleetCalls:
     """Calls of the fleet and of the server itself. Lists are plain data as described by the OpenAPI document."""
 
@@ -70,23 +58,6 @@ class FleetCalls:
         params = {**target, "reason": reason, "actor": actor or self.initiator}
         held: int | None = (await self.connection.send("DELETE", PAUSES, params=params))["held"]
         return held
-
-    async def performance(self, *, hours: int = 1) -> dict[str, Any]:
-        """Return rates and averages of the tasks that were submitted in the last `hours`."""
-        return dict(await self.connection.get("/v1/analytics/performance", {"hours": hours}))
-
-    async def template_history(self, namespace: str, name: str) -> list[dict[str, Any]]:
-        """Return statistics of each version of a template, in the order of registration."""
-        return list(await self.connection.get(path("/v1/analytics/templates", namespace, name)))
-
-    async def bottlenecks(self, *, hours: int = 24, limit: int = 10, min_executions: int = 5) -> dict[str, Any]:
-        """Return the slowest steps and templates among those with at least `min_executions` executions."""
-        params = {"hours": hours, "limit": limit, "min_executions": min_executions}
-        return dict(await self.connection.get("/v1/analytics/bottlenecks", params))
-
-    async def scaling(self, **settings: Unpack[Scaling]) -> list[dict[str, Any]]:
-        """Return the recommended number of workers of each namespace, with the reason."""
-        return list(await self.connection.get("/v1/analytics/scaling", {**settings}))
 
     async def health_check(self) -> HealthResponse:
         """Return whether database and messaging respond."""

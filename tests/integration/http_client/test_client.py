@@ -24,6 +24,7 @@ from tasker.errors import (
     TemplateNotFound,
     UsageError,
 )
+from tasker.operations.analytics import ScalingSettings
 from tasker.operations.dead_letters import FailureSelection
 from tasker.server.application import described
 from tasker.server.sockets import HttpServer
@@ -143,7 +144,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.performance(),
         client.template_history("shop", "orders"),
         client.bottlenecks(),
-        client.scaling(min_workers=1),
+        client.scaling(ScalingSettings(min_workers=1)),
         client.health_check(),
         client.detailed_health(),
         client.is_live(),

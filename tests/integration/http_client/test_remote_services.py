@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import pytest_asyncio
 
 import tasker
 from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient
+from tasker.operations.analytics import ScalingSettings
 from tasker.services.submission.submit import Submission
 from tasker.views.dead_letters import DeadLetter
 
@@ -49,3 +52,25 @@ async def test_who_acts_is_the_actor_or_the_client(
     newest = await app.dead_letters.of_task(entry.task_uuid)
     updated = await through.update(newest.dlq_entry_uuid, status="cancelled", resolved_by=actor, notes="no")
     assert (updated.resolution_status, updated.resolution_notes) == ("cancelled", "no")
+
+
+async def test_analytics_are_read_the_same(app: tasker.App, client: HttpClient, entry: DeadLetter) -> None:
+    through, beside = HttpFleet(client).analytics, app.analytics
+    there, here = await through.performance(hours=0.5), await beside.performance(hours=0.5)
+    moments = {"calculated_at": here.calculated_at, "analysis_period_start": here.analysis_period_start}
+
+    assert replace(there, **moments) == here
+    found, slow = await through.bottlenecks(min_executions=1), await beside.bottlenecks(min_executions=1)
+    assert (found.steps, found.tasks, found.utilization.counts) == (slow.steps, slow.tasks, slow.utilization.counts)
+    assert found.recommendations == slow.recommendations
+    assert await through.versions("shop", "orders") == await beside.versions("shop", "orders")
+    settings = ScalingSettings(min_workers=3)
+    assert [each.recommended_workers for each in await through.scaling(settings)] == [3]
+
+
+async def test_what_ran_fewer_than_five_times_is_no_bottleneck(
+    app: tasker.App, client: HttpClient, entry: DeadLetter
+) -> None:
+    for analytics in (HttpFleet(client).analytics, app.analytics):
+        assert [each.name for each in (await analytics.bottlenecks(min_executions=1)).steps] == ["shop/orders/check"]
+        assert (await analytics.bottlenecks()).steps == []

@@ -8,20 +8,27 @@ import pytest
 
 from tasker.app.sync_app import SERVICES
 from tasker.client import HttpClient, SyncHttpClient
+from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection
 from tasker.operations.operation import REQUIRED, Operation
 from tests.support.command_line import invoke
 
 OPERATIONS = [member for _, member in getmembers_static(HttpClient) if isinstance(member, Operation)]
 NOWHERE = "postgresql://nobody@nowhere.invalid/none"
-COMMANDS = {
-    "dlq list": DeadLetterOperations.list_dead_letters,
-    "dlq queue": DeadLetterOperations.investigation_queue,
-    "dlq staleness": DeadLetterOperations.staleness,
-    "dlq groups": DeadLetterOperations.dead_letter_groups,
-    "dlq replay": DeadLetterOperations.begin_replay,
+OPTIONS = {
+    "dlq list --limit": DeadLetterOperations.list_dead_letters,
+    "dlq queue --limit": DeadLetterOperations.investigation_queue,
+    "dlq staleness --limit": DeadLetterOperations.staleness,
+    "dlq groups --limit": DeadLetterOperations.dead_letter_groups,
+    "dlq replay --limit": DeadLetterOperations.begin_replay,
+    "analytics performance --hours": AnalyticsOperations.performance,
+    "analytics bottlenecks --hours": AnalyticsOperations.bottlenecks,
+    "analytics bottlenecks --limit": AnalyticsOperations.bottlenecks,
+    "analytics bottlenecks --min-executions": AnalyticsOperations.bottlenecks,
+    "analytics scaling --max-workers": AnalyticsOperations.scaling,
+    "analytics scaling --clear-within-seconds": AnalyticsOperations.scaling,
 }
-"""Commands whose numbers are those of an operation."""
+"""Options whose bounds and defaults are those of an operation's parameter."""
 
 
 def service_defaults(operation: Operation[..., object]) -> dict[str, object]:
@@ -66,11 +73,13 @@ def test_a_group_stands_for_its_fields_and_is_put_together_again() -> None:
     }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_have_the_declared_limit(command: str) -> None:
-    limit = COMMANDS[command].parameter("limit")
-    most = limit.param.at_most
+@pytest.mark.parametrize("option", OPTIONS)
+def test_options_have_the_declared_bounds_and_default(option: str) -> None:
+    *command, flag = option.split()
+    parameter = OPTIONS[option].parameter(flag.removeprefix("--").replace("-", "_"))
+    least, most = parameter.param.at_least, parameter.param.at_most
+    bounds = f"{parameter.param.above}<x<={most}" if least is None else f"{least}<=x<={most}"
 
-    refused = invoke(*command.split(), "--limit", f"{most}1", database=NOWHERE)
-    assert (refused.exit_code, f"is not in the range 1<=x<={most}" in refused.output) == (2, True), refused.output
-    assert f"[default: {limit.default}; 1<=x<={most}]" in " ".join(invoke(*command.split(), "--help").output.split())
+    refused = invoke(*command, flag, f"{most}1", database=NOWHERE)
+    assert (refused.exit_code, f"is not in the range {bounds}" in refused.output) == (2, True), refused.output
+    assert f"[default: {parameter.default}; {bounds}]" in " ".join(invoke(*command, "--help").output.split())

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from inspect import getmembers_static
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from pydantic import TypeAdapter
@@ -17,7 +17,7 @@ from tasker.operations.operation import Operation
 from tasker.server.operation_routes import published_type
 from tasker.server.rendering import Json
 from tasker.views.dead_letters import DeadLetter
-from tasker.views.model import decode, encode, is_camel_case, published, without_none
+from tasker.views.model import Keys, decode, encode, is_camel_case, published, without_none
 
 OPERATIONS = [member for _, member in getmembers_static(HttpClient) if isinstance(member, Operation)]
 PLAIN: dict[Any, Any] = {str: "text", int: 3, float: 1.5, bool: True, datetime: datetime(2026, 1, 31, 12, tzinfo=UTC)}
@@ -30,6 +30,10 @@ def sample(kind: Any, *, full: bool) -> Any:
         return None
     if is_camel_case(kind):
         return get_args(kind.__origin__)[-1]
+    keys = ["key"]
+    if get_origin(kind) is Annotated:
+        keys = [key for mark in kind.__metadata__ if isinstance(mark, Keys) for key in mark.keys]
+        kind = kind.__origin__
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         return kind(**{field.name: sample(hints[field.name], full=full) for field in fields(kind)})  # type: ignore[operator]
@@ -40,7 +44,7 @@ def sample(kind: Any, *, full: bool) -> Any:
         items = [sample(arguments[0], full=full)]
         return tuple(items) if origin is tuple else items
     if origin in (Mapping, dict):
-        return {"key": sample(arguments[1], full=full)}
+        return {key: sample(arguments[1], full=full) for key in keys}
     return {"a": [1]} if kind is Any else PLAIN[kind]
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.server.web.presenters.text import compact
-from tasker.services.fleet.analytics import StepPace, TemplatePaces
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.overview import Overview, Queue, TemplatePace
-from tasker.services.fleet.scaling import ScalingAdvice
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.plan import Plan, StepPlan
+from tasker.views.analytics import ScalingAdvice, StepPace, TemplatePaces
 from tasker.views.task_lists import Pause
 
 KINDS = ("namespace", "template", "step", "task", "queue")
