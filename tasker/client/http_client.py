@@ -9,9 +9,9 @@ from typing import Self
 import httpx
 
 from tasker.client.calls.events import DomainEventCalls
-from tasker.client.calls.fleet import FleetCalls
 from tasker.client.calls.operations import OperationCalls
 from tasker.client.calls.operators import OperatorCalls
+from tasker.client.calls.server import ServerStateCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.calls.templates import TemplateCalls
@@ -19,6 +19,7 @@ from tasker.client.connection import HttpConnection, Retries
 from tasker.client.servers import ServerAddress
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.operations.fleet import FleetOperations
 from tasker.operations.steps import StepOperations
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
@@ -27,11 +28,12 @@ class HttpClient(
     OperationCalls,
     AnalyticsOperations,
     DeadLetterOperations,
+    FleetOperations,
     StepOperations,
     TaskCalls,
     StepCalls,
     TemplateCalls,
-    FleetCalls,
+    ServerStateCalls,
     DomainEventCalls,
     OperatorCalls,
 ):

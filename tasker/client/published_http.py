@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method
-from tasker.client.calls.fleet import FleetCalls
+from tasker.client.calls.server import ServerStateCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.connection import HttpConnection
@@ -13,7 +13,7 @@ from tasker.client.servers import ServerAddress
 _shared = PerProcess[dict[ServerAddress, tuple[LoopThread, HttpConnection]]](dict)
 
 
-class _Calls(TaskCalls, StepCalls, FleetCalls):
+class _Calls(TaskCalls, StepCalls, ServerStateCalls):
     def __init__(self, connection: HttpConnection, initiator: str, source_system: str) -> None:
         self.connection, self.initiator, self.source_system = connection, initiator, source_system
 

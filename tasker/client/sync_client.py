@@ -11,6 +11,7 @@ from tasker.client.http_client import HttpClient
 from tasker.client.task_events import TaskEvent
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import Operation, SyncCaller
 from tasker.operations.steps import StepOperations
 
@@ -18,7 +19,14 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class SyncHttpClient(SyncCaller, AnalyticsOperations, DeadLetterOperations, StepOperations, SyncWrapper[HttpClient]):
+class SyncHttpClient(
+    SyncCaller,
+    AnalyticsOperations,
+    DeadLetterOperations,
+    FleetOperations,
+    StepOperations,
+    SyncWrapper[HttpClient],
+):
     """Blocking client of a Tasker server: `with SyncHttpClient("http://localhost:8080") as client:`.
 
     It takes the parameters of `HttpClient`. It also works in a notebook, where an event loop already runs.
@@ -90,12 +98,6 @@ class SyncHttpClient(SyncCaller, AnalyticsOperations, DeadLetterOperations, Step
     get_template_graph = sync_method(HttpClient.get_template_graph)
     validate_template = sync_method(HttpClient.validate_template)
     register_templates = sync_method(HttpClient.register_templates)
-    list_workers = sync_method(HttpClient.list_workers)
-    list_handlers = sync_method(HttpClient.list_handlers)
-    list_queues = sync_method(HttpClient.list_queues)
-    list_pauses = sync_method(HttpClient.list_pauses)
-    pause = sync_method(HttpClient.pause)
-    resume = sync_method(HttpClient.resume)
     health_check = sync_method(HttpClient.health_check)
     detailed_health = sync_method(HttpClient.detailed_health)
     is_live = sync_method(HttpClient.is_live)
@@ -105,7 +107,6 @@ class SyncHttpClient(SyncCaller, AnalyticsOperations, DeadLetterOperations, Step
     description = sync_method(HttpClient.description)
     list_tasks_briefly = sync_method(HttpClient.list_tasks_briefly)
     list_refused_messages = sync_method(HttpClient.list_refused_messages)
-    list_operator_actions = sync_method(HttpClient.list_operator_actions)
     list_identifiers = sync_method(HttpClient.list_identifiers)
     get_task_report = sync_method(HttpClient.get_task_report)
     get_task_history = sync_method(HttpClient.get_task_history)

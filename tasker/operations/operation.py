@@ -61,6 +61,15 @@ class Body:
     description: str
 
 
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """Object that has the answer under `key`, with its published name and description."""
+
+    key: str
+    name: str
+    description: str
+
+
 class AsyncCaller:
     """Object with operations as coroutine methods."""
 
@@ -108,6 +117,7 @@ class Endpoint:
     operates: bool = False
     unless: str | None = None
     body: Body | None = None
+    wrapped: Wrapped | None = None
     status: int = 200
     errors: tuple[int, ...] = ()
 

@@ -38,7 +38,7 @@ def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[Endpoint[
             endpoint.path,
             _asgi(operation, function),
             methods=[endpoint.method],
-            response_model=published_type(operation.answer),
+            response_model=answer_type(operation),
             status_code=None if endpoint.status == 200 else endpoint.status,
             description=operation.description,
             responses=refusals(*endpoint.errors),
@@ -62,7 +62,8 @@ def _asgi(operation: Operation[..., R], function: Endpoint[R]) -> Callable[..., 
     async def answer(request: Request, body: BaseModel | None = None, **given: Any) -> Json:
         given |= {parameter.published: getattr(body, parameter.published) for parameter in in_body}
         answered = await function(request, **operation.arguments(given))
-        return Json(encode(operation.answer, answered), endpoint.status)
+        encoded = encode(operation.answer, answered)
+        return Json({endpoint.wrapped.key: encoded} if endpoint.wrapped else encoded, endpoint.status)
 
     answer.__name__ = function.__name__
     answer.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
@@ -104,6 +105,15 @@ def _checked(parameter: Parameter) -> Any:
     elif get_origin(kind) is Mapping:
         kind = dict[get_args(kind)]  # type: ignore[misc]
     return kind | None if optional else kind
+
+
+def answer_type(operation: Operation[..., Any]) -> Any:
+    """Return the type that describes the answer of an operation."""
+    described, wrapped = published_type(operation.answer), operation.endpoint.wrapped
+    if wrapped is None:
+        return described
+    fields: dict[str, Any] = {wrapped.key: (described, ...)}
+    return create_model(wrapped.name, __doc__=wrapped.description, **fields)
 
 
 @cache

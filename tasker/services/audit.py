@@ -25,6 +25,7 @@ from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.errors import DeadLetterNotFound, StateMachineError, StepNotFound, TaskerError, TaskNotFound, UsageError
+from tasker.views.fleet import RecordedAction
 
 _log = logging.getLogger("tasker.api")
 
@@ -42,25 +43,6 @@ class OperatorAction:
     path: str
     request_id: str
     address: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedAction:
-    """Recorded action with the status of its response (for a command the exit code), or None if unknown.
-
-    `refusal` is the reason why it was not done: a message, or only the error's type if its message may be secret.
-    """
-
-    action_uuid: str
-    requested_at: datetime
-    actor: str
-    proof: str
-    endpoint: str
-    path: str
-    request_id: str
-    address: str | None
-    status: int | None
-    refusal: str | None = None
 
 
 class AuditLog:

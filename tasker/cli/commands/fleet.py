@@ -10,16 +10,17 @@ import click
 
 from tasker.cli.commands.task_watch import since
 from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.options import limit_option
 from tasker.cli.render.values import date_time, screen_width, table, wrapped
 from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_fleet
+from tasker.operations.fleet import FleetOperations
 from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.audit import RecordedAction
     from tasker.services.fleet.doctor import DoctorFinding
     from tasker.services.operators.pauses import PauseTarget
-    from tasker.views.task_lists import Pause, PauseList
+    from tasker.views.fleet import Pause, PauseList, RecordedAction
 
 HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE BECAUSE")
 
@@ -27,7 +28,7 @@ HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE
 @click.command()
 @click.option("--actor", metavar="NAME", help="Filter by actor.")
 @click.option("--since", type=since, metavar="2h|7d|DATE", help="Only actions since then.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of rows.")
+@limit_option(FleetOperations.list_operator_actions)
 @FORMAT
 @fleet_options
 def actions(actor: str | None, since: datetime | None, limit: int, form: str, place: FleetTarget) -> None:
@@ -193,7 +194,7 @@ def _list_text(found: PauseList) -> str:
     if not found.pauses:
         return "no pauses"
     rows = [
-        (_name(entry), _held(entry.held), entry.actor, entry.paused_at[:19].replace("T", " "), entry.reason)
+        (_name(entry), _held(entry.held), entry.actor, f"{entry.paused_at:%Y-%m-%d %H:%M:%S}", entry.reason)
         for entry in found.pauses
     ]
     return table(("PAUSED", "HELD", "BY", "SINCE", "REASON"), rows)

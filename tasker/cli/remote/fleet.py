@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.redaction import Redactor
-from tasker.services.audit import OperatorAction, RecordedAction
+from tasker.services.audit import OperatorAction
 from tasker.services.event_subscriptions import Subscription
-from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
-from tasker.services.operators.pauses import PauseTarget
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
@@ -23,16 +21,21 @@ from tasker.services.tasks.lists import ListFilters
 from tasker.services.tasks.logs import StepLogLine
 from tasker.template.plan import Plan
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
+from tasker.views.fleet import RecordedAction
 from tasker.views.progress import TaskProgress
 from tasker.views.steps import RetriedSteps
-from tasker.views.task_lists import PauseList, ProcessRow, RefusedMessage, TaskSummary, TransitionDetail
+from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
-    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpReplays
+    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpPauses, HttpReplays
     from tasker.operations.analytics import RemoteAnalytics
+    from tasker.operations.fleet import RemoteQueues, RemoteWorkers
     from tasker.services.fleet.analytics import Analytics
+    from tasker.services.fleet.brokers import Queues
+    from tasker.services.fleet.overview import Workers
     from tasker.services.operators.dead_letters import DeadLetters
+    from tasker.services.operators.pauses import Pauses
     from tasker.services.operators.replays import Replays
 
 View = dict[str, Any]
@@ -114,30 +117,10 @@ class PlanService(Protocol):
     async def registered(self, which: TemplateFilter = ..., *, limit: int = 1000) -> Sequence[View]: ...
 
 
-class PauseService(Protocol):
-    """Methods of `tasker.services.operators.pauses.Pauses`, documented there."""
-
-    async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool: ...
-    async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None: ...
-    async def list(self, *, log: int = 20) -> PauseList: ...
-
-
-class WorkerService(Protocol):
-    """Methods of `tasker.services.fleet.overview.Workers`, documented there."""
-
-    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]: ...
-
-
 class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> object: ...
-
-
-class QueueService(Protocol):
-    """Methods of `tasker.services.fleet.brokers.Queues`, documented there."""
-
-    async def report(self) -> BrokerReport: ...
 
 
 class RequestService(Protocol):
@@ -214,9 +197,9 @@ class Fleet(Protocol):
     @property
     def plans(self) -> PlanService: ...
     @property
-    def pauses(self) -> PauseService: ...
+    def pauses(self) -> Pauses | HttpPauses: ...
     @property
-    def workers(self) -> WorkerService: ...
+    def workers(self) -> Workers | RemoteWorkers: ...
     @property
     def dead_letters(self) -> DeadLetters | HttpDeadLetters: ...
     @property
@@ -226,7 +209,7 @@ class Fleet(Protocol):
     @property
     def fleet(self) -> OverviewService: ...
     @property
-    def queues(self) -> QueueService: ...
+    def queues(self) -> Queues | RemoteQueues: ...
     @property
     def requests(self) -> RequestService: ...
     @property

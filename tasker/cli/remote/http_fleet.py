@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any, Literal
 
 from tasker.cli.remote.events import HttpDomainEvents
@@ -15,8 +14,9 @@ from tasker.client.http_client import HttpClient
 from tasker.errors import TaskerError
 from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
-from tasker.services.audit import OperatorAction, RecordedAction
-from tasker.services.fleet.brokers import BrokerReport, QueueReport
+from tasker.operations.fleet import FleetOperations, RemoteQueues, RemoteWorkers
+from tasker.operations.operation import RemoteService
+from tasker.services.audit import OperatorAction
 from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
 from tasker.services.operators.pauses import PauseTarget
@@ -25,7 +25,6 @@ from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
 from tasker.views.dead_letters import DeadLetter, ReplayPlan
-from tasker.views.task_lists import PauseList, ProcessRow
 from tasker.views.tasks import TaskReport
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
@@ -37,11 +36,11 @@ class HttpFleet:
     def __init__(self, client: HttpClient) -> None:
         self.client = client
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
-        self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
+        self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), RemoteWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), RemoteAnalytics(client)
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
-        self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
+        self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), RemoteQueues(client)
         self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
@@ -110,11 +109,10 @@ class CoveredByTheServer:
         """Return None: nothing is left to redact."""
 
 
-class HttpOperatorLog:
+class HttpOperatorLog(RemoteService):
     """`tasker.services.audit.AuditLog` through a server, which records its requests itself."""
 
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
+    list = FleetOperations.list_operator_actions
 
     async def asked(self, action: OperatorAction, status: int | None = None) -> str:
         """Do nothing: the request that follows names the actor."""
@@ -129,60 +127,25 @@ class HttpOperatorLog:
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
         """Do nothing: the server records its own response."""
 
-    async def list(
-        self, *, actor: str | None = None, since: datetime | None = None, limit: int = 50
-    ) -> Sequence[RecordedAction]:
-        moment = since.isoformat() if since else None
-        return decoded_list(
-            RecordedAction, await self._client.list_operator_actions(actor=actor, since=moment, limit=limit)
-        )
 
-
-class HttpPauses:
+class HttpPauses(RemoteService):
     """`tasker.services.operators.pauses.Pauses` through a server."""
 
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
+    list = FleetOperations.list_pauses
+    _pause = FleetOperations.pause
+    _resume = FleetOperations.resume
 
     async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool:
-        return await self._client.pause(**{_kind(target): str(target)}, actor=actor, reason=reason)
+        return (await self._pause(**_named(target), actor=actor, reason=reason)).paused
 
     async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None:
-        return await self._client.resume(**{_kind(target): str(target)}, actor=actor, reason=reason)
-
-    async def list(self, *, log: int = 20) -> PauseList:
-        return decoded(PauseList, await self._client.list_pauses(log=log))
+        return (await self._resume(**_named(target), actor=actor, reason=reason)).held
 
 
-def _kind(target: PauseTarget) -> str:
-    """Return the parameter that names the target."""
-    return next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
-
-
-class HttpWorkers:
-    """`tasker.services.fleet.overview.Workers` through a server."""
-
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
-
-    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
-        return decoded_list(ProcessRow, await self._client.list_workers(stopped=stopped))
-
-
-class HttpQueues:
-    """`tasker.services.fleet.brokers.Queues` through a server."""
-
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
-
-    async def report(self) -> BrokerReport:
-        response = await self._client.list_queues()
-        return decoded(BrokerReport, {**response, "queues": tuple(_queue(queue) for queue in response["queues"])})
-
-
-def _queue(each: Mapping[str, Any]) -> QueueReport:
-    stats = None if each["unseen"] is None else each  # `unseen` is a number if the backend has the queue
-    return decoded(QueueReport, {**each, "expected": each["in_database"], "stats": stats})
+def _named(target: PauseTarget) -> dict[str, str]:
+    """Return the target as the one parameter that names it."""
+    kind = next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
+    return {kind: str(target)}
 
 
 class HttpOverview:

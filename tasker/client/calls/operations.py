@@ -28,12 +28,14 @@ class OperationCalls(AsyncCaller):
         endpoint = operation.endpoint
         values = {name: _plain(value) for name, value in arguments.items()}
         path = sub(r"{(\w+)}", lambda name: segment(values.pop(name[1])), endpoint.path)
-        if "actor" in values:
+        if endpoint.operates and "actor" in values:
             values["actor"] = values["actor"] or self.initiator
         place = "params" if endpoint.body is None else "body"
         sent: dict[str, Any] = {place: values}
         answer = await self.connection.send(endpoint.method, path, **sent, repeatable=endpoint.method == "GET")
         kind: type[R] = operation.answer
+        if endpoint.wrapped is not None:
+            answer = answer.get(endpoint.wrapped.key) if isinstance(answer, dict) else None
         return decoded(kind, answer)
 
 

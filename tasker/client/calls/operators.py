@@ -75,13 +75,6 @@ class OperatorCalls:
         """Messages that nobody could use, of one queue or all, with the reason, the newest first."""
         return list(await self.connection.get("/v1/refused-messages", {"queue": queue, "limit": limit}))
 
-    async def list_operator_actions(
-        self, *, actor: str | None = None, since: str | None = None, limit: int = 50
-    ) -> list[dict[str, Any]]:
-        """Return the operator actions of the audit log at `since` (ISO 8601) or later, newest first."""
-        params = {"actor": actor, "since": since, "limit": limit}
-        return list((await self.connection.get("/v1/operator_actions", params))["actions"])
-
     async def get_task_report(self, task_uuid: str) -> dict[str, Any]:
         """A task with all that is known of its steps: results, each failed attempt, what they wait for.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -13,8 +14,8 @@ from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.errors import UsageError
 from tasker.errors.remedies import see
+from tasker.views.fleet import HandlerInfo, WorkerInfo
 from tasker.views.progress import ReportedProgress
-from tasker.views.task_lists import ProcessRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +305,25 @@ class Workers:
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
-    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]:
+    async def list(self, *, stopped: bool = False) -> Sequence[WorkerInfo]:
         """Return the `live`, `draining` and `lost` (lease expired) processes; with `stopped`, ended ones too."""
         rows = await self._connection.execute(query("fleet", "list"), {"stopped": stopped})
-        return [ProcessRow(*row) for row in rows]
+        return [WorkerInfo(*row) for row in rows]
+
+    async def handlers(self, *, namespace: str | None = None, name: str | None = None) -> Sequence[HandlerInfo]:
+        """Return the handlers of live workers, by name: all, those of workers that serve a namespace, or one."""
+        by_name: defaultdict[str, list[WorkerInfo]] = defaultdict(list)
+        for worker in await self.list():
+            if worker.state == "live" and (namespace is None or namespace in worker.namespaces):
+                for handler in worker.callables:
+                    by_name[handler].append(worker)
+        return [
+            HandlerInfo(
+                handler, sorted({each for row in rows for each in row.namespaces}), [row.worker for row in rows]
+            )
+            for handler, rows in sorted(by_name.items())
+            if name is None or handler == name
+        ]
 
     async def serving(self, template_id: int) -> Mapping[str, int]:
         """Return the number of live workers with the handler of each step of a template, by step name.

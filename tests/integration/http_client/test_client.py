@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -135,8 +136,8 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.register_templates(ORDERS, validate_only=True),
         client.list_workers(),
         client.list_handlers(),
-        client.list_handlers("shop"),
-        client.list_handlers("shop", "shop.check"),
+        client.list_handlers_of("shop"),
+        client.get_handler("shop", "shop.check"),
         client.list_queues(),
         client.list_pauses(),
         client.pause(namespace="shop", reason="x"),
@@ -167,7 +168,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_tasks_briefly(tags=["a"]),
         client.list_identifiers("0199"),
         client.list_refused_messages(),
-        client.list_operator_actions(actor="ada", since="2026-01-31T10:00:00Z", limit=3),
+        client.list_operator_actions(actor="ada", since=datetime(2026, 1, 31, tzinfo=UTC), limit=3),
         client.get_task_report(task.task_uuid),
         client.get_task_history(task.task_uuid),
         client.get_task_progress(task.task_uuid),

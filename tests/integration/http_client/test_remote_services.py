@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, timedelta
 
 import pytest
 import pytest_asyncio
@@ -11,6 +12,7 @@ import tasker
 from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient
 from tasker.operations.analytics import ScalingSettings
+from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.submit import Submission
 from tasker.views.dead_letters import DeadLetter
 
@@ -74,3 +76,38 @@ async def test_what_ran_fewer_than_five_times_is_no_bottleneck(
     for analytics in (HttpFleet(client).analytics, app.analytics):
         assert [each.name for each in (await analytics.bottlenecks(min_executions=1)).steps] == ["shop/orders/check"]
         assert (await analytics.bottlenecks()).steps == []
+
+
+async def test_the_fleet_is_read_the_same(app: tasker.App, client: HttpClient) -> None:
+    through = HttpFleet(client)
+    target = PauseTarget.of(template="shop/orders")
+    assert await through.pauses.pause(target, actor="ann", reason="look") is True
+    assert await through.pauses.pause(target, actor="bob", reason="again") is False
+    there, here = await through.pauses.list(), await app.pauses.list()
+    actions = await through.operator_log.list(actor="ann", limit=5)
+
+    assert there == here
+    assert (there.pauses[0].actor, there.pauses[0].template, there.log[0].target) == ("ann", "orders", "shop/orders")
+    assert await through.pauses.resume(target, actor="ann") == 0
+    assert await through.pauses.resume(target, actor="ann") is None
+    assert actions == await app.operator_log.list(actor="ann", limit=5)
+    (worker,) = await through.workers.list()
+    (row,) = await app.workers.list()
+    beats = {"beat_at": row.beat_at, "beat_age_ms": row.beat_age_ms, "lease_left_ms": row.lease_left_ms}
+    assert replace(worker, **beats) == row
+    assert await client.list_handlers() == await client.list_handlers_of("shop") == await app.workers.handlers()
+    assert [each.workers for each in await client.get_handler("shop", "shop.check")] == [[row.worker]]
+    assert await client.get_handler("nowhere", "shop.check") == []
+    report, beside = await through.queues.report(), await app.queues.report()
+    assert [each.queue for each in report.queues] == [each.queue for each in beside.queues]
+    assert (report.capabilities, report.remarks) == (beside.capabilities, beside.remarks)
+
+
+async def test_a_time_without_a_zone_is_in_utc(app: tasker.App, client: HttpClient) -> None:
+    await app.pauses.pause(PauseTarget.of("shop"), actor="ann", reason="look")
+    await app.pauses.resume(PauseTarget.of("shop"), actor="ann")
+    (newest, *_) = await client.list_operator_actions(limit=1)
+
+    since = newest.requested_at.astimezone(UTC).replace(tzinfo=None)
+    assert newest in await client.list_operator_actions(since=since)
+    assert await client.list_operator_actions(since=since + timedelta(seconds=60)) == []

@@ -10,10 +10,13 @@ from tasker.app.sync_app import SERVICES
 from tasker.client import HttpClient, SyncHttpClient
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection
+from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import REQUIRED, Operation
+from tasker.services.audit import AuditLog
 from tests.support.command_line import invoke
 
 OPERATIONS = [member for _, member in getmembers_static(HttpClient) if isinstance(member, Operation)]
+WITH_THE_LOG = {**SERVICES, "operator_log": AuditLog}
 NOWHERE = "postgresql://nobody@nowhere.invalid/none"
 OPTIONS = {
     "dlq list --limit": DeadLetterOperations.list_dead_letters,
@@ -21,6 +24,7 @@ OPTIONS = {
     "dlq staleness --limit": DeadLetterOperations.staleness,
     "dlq groups --limit": DeadLetterOperations.dead_letter_groups,
     "dlq replay --limit": DeadLetterOperations.begin_replay,
+    "actions --limit": FleetOperations.list_operator_actions,
     "analytics performance --hours": AnalyticsOperations.performance,
     "analytics bottlenecks --hours": AnalyticsOperations.bottlenecks,
     "analytics bottlenecks --limit": AnalyticsOperations.bottlenecks,
@@ -34,7 +38,7 @@ OPTIONS = {
 def service_defaults(operation: Operation[..., object]) -> dict[str, object]:
     """The defaults of the service's method."""
     service, method = operation.endpoint.service.split(".")
-    parameters = signature(getattr(SERVICES[service], method)).parameters.values()
+    parameters = signature(getattr(WITH_THE_LOG[service], method)).parameters.values()
     return {each.name: each.default for each in parameters if each.default is not Parameter.empty}
 
 
