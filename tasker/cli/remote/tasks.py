@@ -91,7 +91,7 @@ class HttpTasks:
 
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel the task; return its previous state."""
-        return str((await self._client.cancel_task(task_uuid, reason=reason))["previous_status"])
+        return str((await self._client.cancel_task(task_uuid, reason=reason, actor=actor or None))["previous_status"])
 
 
 class HttpSteps:
@@ -168,18 +168,13 @@ class HttpViews:
         self._client = client
 
     async def steps(self, task_uuid: str) -> Sequence[View]:
-        return [_view(step) for step in await self._client.list_step_data(task_uuid)]
+        return await self._client.list_step_data(task_uuid)
 
     async def step(self, task_uuid: str, step_uuid: str) -> View:
-        return _view(await self._client.get_step_data(task_uuid, step_uuid))
+        return await self._client.get_step_data(task_uuid, step_uuid)
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]:
         return await self._client.get_task_audit(task_uuid, step_uuid)
-
-
-def _view(step: Mapping[str, Any]) -> View:
-    """Return the step without the duplicate of its identifier."""
-    return {name: value for name, value in step.items() if name != "workflow_step_uuid"}
 
 
 class HttpPlans:

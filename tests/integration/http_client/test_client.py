@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tasker
+from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient, SyncHttpClient, TaskResponse
 from tasker.client.calls.tasks import TaskCalls
 from tasker.errors import (
@@ -203,6 +204,30 @@ async def test_a_page_that_begins_between_two_pages_is_put_together(client: Http
     whole = [task.task_uuid for task in (await client.list_tasks(limit=7)).tasks]
 
     assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
+
+
+async def test_pages_are_read_by_their_cursors(client: HttpClient) -> None:
+    await client.create_tasks([order(amount, tags=["by cursor"]) for amount in range(960, 965)])
+    pages = [await client.list_tasks(limit=2, tag=["by cursor"])]
+    while cursor := pages[-1].pagination.next_cursor:
+        pages.append(await client.list_tasks(limit=2, tag=["by cursor"], cursor=cursor))
+
+    whole = await client.list_tasks(tag=["by cursor"])
+    assert [len(page.tasks) for page in pages] == [2, 2, 1]
+    assert [task.task_uuid for page in pages for task in page.tasks] == [task.task_uuid for task in whole.tasks]
+    with pytest.raises(UsageError, match="an offset or at a cursor"):
+        await client.list_tasks(offset=2, cursor="x")
+
+
+async def test_who_cancels_a_task_is_recorded(app: tasker.App, client: HttpClient) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    tasks = [await client.create_task("waiting", namespace="nobody") for _ in range(2)]
+    await HttpFleet(client).tasks.cancel(tasks[0].task_uuid, reason="no", actor="ann")
+    await client.cancel_task(tasks[1].task_uuid)
+
+    histories = [await app.tasks.history(task.task_uuid) for task in tasks]
+    assert [(history[-1].metadata or {})["actor"] for history in histories] == ["ann", "ada"]
 
 
 async def test_pagination_is_that_of_the_page_from_the_offset(client: HttpClient) -> None:
