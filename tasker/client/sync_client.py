@@ -115,8 +115,6 @@ class SyncHttpClient(
     get_task_template = sync_method(HttpClient.get_task_template)
     get_task_audit = sync_method(HttpClient.get_task_audit)
     rerun_task = sync_method(HttpClient.rerun_task)
-    overview = sync_method(HttpClient.overview)
-    doctor = sync_method(HttpClient.doctor)
 
 
 async def _next(events: AsyncGenerator[T, None]) -> T | None:

@@ -10,6 +10,7 @@ from tasker.operations.operation import Body, Endpoint, Param, RemoteService, Wr
 from tasker.operations.permissions import Permission
 from tasker.views.fleet import (
     BrokerReport,
+    DoctorReport,
     HandlerInfo,
     Paused,
     PauseList,
@@ -17,6 +18,7 @@ from tasker.views.fleet import (
     Resumed,
     WorkerInfo,
 )
+from tasker.views.overview import Overview
 
 Name = Annotated[str | None, Param(max_length=255)]
 Target = Annotated[str | None, Param(min_length=1, max_length=255)]
@@ -58,6 +60,14 @@ class FleetOperations:
     @Endpoint("GET", "/v1/queues", Permission.SYSTEM_ANALYTICS_READ, "queues.report")
     async def list_queues(self) -> BrokerReport:
         """Return the provider's queues and the numbers that the database expects in them."""
+
+    @Endpoint("GET", "/v1/overview", Permission.SYSTEM_ANALYTICS_READ, "fleet.overview")
+    async def overview(self) -> Overview:
+        """Return queues, processes, open breakers and templates, as `tasker top` shows them."""
+
+    @Endpoint("GET", "/v1/doctor", Permission.SYSTEM_ANALYTICS_READ, "doctor.findings")
+    async def doctor(self) -> DoctorReport:
+        """Return problems of the fleet and its database, as `tasker doctor` shows them. Reads all open tasks."""
 
     @Endpoint("GET", "/v1/pauses", Permission.SYSTEM_PAUSES_READ, "pauses.list")
     async def list_pauses(self, *, log: Annotated[int, Param(at_least=0, at_most=1000)] = 20) -> PauseList:
@@ -145,3 +155,9 @@ class RemoteQueues(RemoteService):
     """Queues of a server, under the names of `tasker.services.fleet.brokers.Queues`."""
 
     report = FleetOperations.list_queues
+
+
+class RemoteOverview(RemoteService):
+    """Overview of a server's fleet, under the names of `tasker.services.fleet.overview.FleetOverview`."""
+
+    overview = FleetOperations.overview

@@ -187,3 +187,36 @@ class RecordedAction:
     address: str | None
     status: int | None
     refusal: str | None = None
+
+
+CHECKS = ("versions", "connections", "settings", "clocks", "rows", "queues")
+
+
+@published("Finding")
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """Problem found by a check, with examples and a fix. `wrong` is false if it resolves itself."""
+
+    check: str
+    what: str
+    fix: str
+    wrong: bool = True
+    examples: Sequence[str] = ()
+
+
+@published("DoctorResponse", derived={"wrong": "wrong", "checks": "checks"})
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """Checks that ran and their findings."""
+
+    findings: Sequence[DoctorFinding]
+
+    @property
+    def wrong(self) -> bool:
+        """True if any finding does not resolve itself."""
+        return any(finding.wrong for finding in self.findings)
+
+    @property
+    def checks(self) -> Sequence[str]:
+        """Names of the checks."""
+        return CHECKS

@@ -18,9 +18,8 @@ from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.fleet.doctor import DoctorFinding
     from tasker.services.operators.pauses import PauseTarget
-    from tasker.views.fleet import Pause, PauseList, RecordedAction
+    from tasker.views.fleet import DoctorFinding, Pause, PauseList, RecordedAction
 
 HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE BECAUSE")
 
@@ -80,10 +79,11 @@ def doctor(form: str, place: FleetTarget) -> None:
       0  nothing is wrong
       1  something is, or the database cannot be reached
     """
-    from tasker.services.fleet.doctor import to_dict
+    from tasker.views.fleet import DoctorReport
+    from tasker.views.model import encode
 
     findings = run_on_fleet(place, lambda app: app.doctor.findings())
-    print_as(form, to_dict(findings), lambda _: "\n".join(_lines(findings, screen_width())))
+    print_as(form, encode(DoctorReport, DoctorReport(findings)), lambda _: "\n".join(_lines(findings, screen_width())))
     raise SystemExit(1 if any(finding.wrong for finding in findings) else 0)
 
 

@@ -11,8 +11,6 @@ from tasker.errors import TaskerError
 from tasker.redaction import Redactor
 from tasker.services.audit import OperatorAction
 from tasker.services.event_subscriptions import Subscription
-from tasker.services.fleet.doctor import DoctorFinding
-from tasker.services.fleet.overview import Overview
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
@@ -28,12 +26,13 @@ from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetai
 from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
-    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpPauses, HttpReplays
+    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays
     from tasker.operations.analytics import RemoteAnalytics
-    from tasker.operations.fleet import RemoteQueues, RemoteWorkers
+    from tasker.operations.fleet import RemoteOverview, RemoteQueues, RemoteWorkers
     from tasker.services.fleet.analytics import Analytics
     from tasker.services.fleet.brokers import Queues
-    from tasker.services.fleet.overview import Workers
+    from tasker.services.fleet.doctor import Doctor
+    from tasker.services.fleet.overview import FleetOverview, Workers
     from tasker.services.operators.dead_letters import DeadLetters
     from tasker.services.operators.pauses import Pauses
     from tasker.services.operators.replays import Replays
@@ -136,18 +135,6 @@ class RequestService(Protocol):
     ) -> str: ...
 
 
-class OverviewService(Protocol):
-    """Methods of `tasker.services.fleet.overview.FleetOverview`, documented there."""
-
-    async def overview(self) -> Overview: ...
-
-
-class DoctorService(Protocol):
-    """Methods of `tasker.services.fleet.doctor.Doctor`, documented there."""
-
-    async def findings(self) -> Sequence[DoctorFinding]: ...
-
-
 class OperatorLogService(Protocol):
     """Methods of `tasker.services.audit.AuditLog`, documented there."""
 
@@ -207,13 +194,13 @@ class Fleet(Protocol):
     @property
     def analytics(self) -> Analytics | RemoteAnalytics: ...
     @property
-    def fleet(self) -> OverviewService: ...
+    def fleet(self) -> FleetOverview | RemoteOverview: ...
     @property
     def queues(self) -> Queues | RemoteQueues: ...
     @property
     def requests(self) -> RequestService: ...
     @property
-    def doctor(self) -> DoctorService: ...
+    def doctor(self) -> Doctor | HttpDoctor: ...
     @property
     def template_texts(self) -> TemplateTextService: ...
     @property

@@ -8,23 +8,21 @@ from typing import Any, Literal
 
 from tasker.cli.remote.events import HttpDomainEvents
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
-from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
 from tasker.errors import TaskerError
 from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
-from tasker.operations.fleet import FleetOperations, RemoteQueues, RemoteWorkers
+from tasker.operations.fleet import FleetOperations, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
 from tasker.services.audit import OperatorAction
-from tasker.services.fleet.doctor import DoctorFinding
-from tasker.services.fleet.overview import Overview
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
 from tasker.views.dead_letters import DeadLetter, ReplayPlan
+from tasker.views.fleet import DoctorFinding
 from tasker.views.tasks import TaskReport
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
@@ -40,7 +38,7 @@ class HttpFleet:
         self.dead_letters, self.analytics = HttpDeadLetters(client), RemoteAnalytics(client)
         self.template_texts = HttpTemplateTexts(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
-        self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), RemoteQueues(client)
+        self.fleet, self.doctor, self.queues = RemoteOverview(client), HttpDoctor(client), RemoteQueues(client)
         self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
         self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
 
@@ -148,24 +146,13 @@ def _named(target: PauseTarget) -> dict[str, str]:
     return {kind: str(target)}
 
 
-class HttpOverview:
-    """`tasker.services.fleet.overview.FleetOverview` through a server."""
-
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
-
-    async def overview(self) -> Overview:
-        return decoded(Overview, await self._client.overview())
-
-
-class HttpDoctor:
+class HttpDoctor(RemoteService):
     """`tasker.services.fleet.doctor.Doctor` through a server."""
 
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
+    _report = FleetOperations.doctor
 
     async def findings(self) -> Sequence[DoctorFinding]:
-        return decoded_list(DoctorFinding, (await self._client.doctor())["findings"])
+        return (await self._report()).findings
 
 
 def _body(order: TemplateSubmission) -> dict[str, Any]:

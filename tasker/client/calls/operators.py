@@ -152,11 +152,3 @@ class OperatorCalls:
             "actor": by or self.initiator,
         }
         return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "rerun"), body=body))
-
-    async def overview(self) -> dict[str, Any]:
-        """Return the current queues, processes, open circuit breakers and templates."""
-        return dict(await self.connection.get("/v1/overview"))
-
-    async def doctor(self) -> dict[str, Any]:
-        """Return the problems of the fleet and its database, each with a remedy."""
-        return dict(await self.connection.get("/v1/doctor"))

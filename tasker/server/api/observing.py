@@ -8,6 +8,7 @@ from uuid import UUID
 import orjson
 from fastapi import Query, Request
 
+from tasker.operations.fleet import FleetOperations
 from tasker.operations.permissions import Permission
 from tasker.operations.steps import StepOperations
 from tasker.server.api.tasks import MOST_STEPS, TaskUuid
@@ -17,14 +18,14 @@ from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
 from tasker.server.routes import location_of, router
-from tasker.server.shapes.operators import DoctorResponse, HistoryEntry, RerunRequest
+from tasker.server.shapes.operators import HistoryEntry, RerunRequest
 from tasker.server.shapes.problems import refusals
 from tasker.server.shapes.steps import StepAuditResponse
 from tasker.server.shapes.texts import Moment
-from tasker.services.fleet.doctor import to_dict
-from tasker.services.fleet.overview import Overview
 from tasker.services.operators.reruns import StartedRerun, where_to_begin
 from tasker.services.tasks.logs import StepLogLine
+from tasker.views.fleet import DoctorReport
+from tasker.views.overview import Overview
 from tasker.views.progress import TaskProgress
 from tasker.views.steps import RetriedSteps
 from tasker.views.task_lists import RefusedMessage, TaskSummary
@@ -34,7 +35,6 @@ routes = router("operators")
 Filter = Annotated[str | None, Query(max_length=255)]
 TASKS = needs(Permission.TASKS_READ)
 LISTED = needs(Permission.TASKS_LIST, confines=True)
-FLEET = needs(Permission.SYSTEM_ANALYTICS_READ)
 Hexadecimal = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{1,36}$", description="How the identifiers begin.")]
 
 
@@ -188,13 +188,11 @@ async def list_refused_messages(
     return Json(await program_of(request).tasks.refused(queue=queue, limit=limit))
 
 
-@routes.get("/v1/overview", response_model=Overview, responses=refusals(), **FLEET)
-async def get_overview(request: Request) -> Json:
-    """Return queues, processes, open breakers and templates, as `tasker top` shows them."""
-    return Json(await program_of(request).fleet.overview())
+@serves(routes, FleetOperations.overview)
+async def get_overview(request: Request) -> Overview:
+    return await program_of(request).fleet.overview()
 
 
-@routes.get("/v1/doctor", response_model=DoctorResponse, responses=refusals(), **FLEET)
-async def get_findings(request: Request) -> Json:
-    """Return problems of the fleet and its database, as `tasker doctor` shows them. Reads all open tasks."""
-    return Json(to_dict(await program_of(request).doctor.findings()))
+@serves(routes, FleetOperations.doctor)
+async def get_findings(request: Request) -> DoctorReport:
+    return DoctorReport(await program_of(request).doctor.findings())

@@ -70,21 +70,3 @@ class RerunRequest(BaseModel):
     )
     reason: Text = ""
     actor: Text | None = None
-
-
-class Finding(BaseModel):
-    """Problem found by a check, with examples and a fix. `wrong` is false if it resolves itself."""
-
-    check: str
-    what: str
-    fix: str
-    wrong: bool
-    examples: list[str]
-
-
-class DoctorResponse(BaseModel):
-    """Checks that ran and their findings."""
-
-    wrong: bool
-    checks: list[str]
-    findings: list[Finding]

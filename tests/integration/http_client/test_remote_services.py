@@ -59,9 +59,9 @@ async def test_who_acts_is_the_actor_or_the_client(
 async def test_analytics_are_read_the_same(app: tasker.App, client: HttpClient, entry: DeadLetter) -> None:
     through, beside = HttpFleet(client).analytics, app.analytics
     there, here = await through.performance(hours=0.5), await beside.performance(hours=0.5)
-    moments = {"calculated_at": here.calculated_at, "analysis_period_start": here.analysis_period_start}
+    changing = {name: getattr(here, name) for name in ("calculated_at", "analysis_period_start", "health")}
 
-    assert replace(there, **moments) == here
+    assert replace(there, **changing) == here
     found, slow = await through.bottlenecks(min_executions=1), await beside.bottlenecks(min_executions=1)
     assert (found.steps, found.tasks, found.utilization.counts) == (slow.steps, slow.tasks, slow.utilization.counts)
     assert found.recommendations == slow.recommendations
@@ -101,6 +101,17 @@ async def test_the_fleet_is_read_the_same(app: tasker.App, client: HttpClient) -
     report, beside = await through.queues.report(), await app.queues.report()
     assert [each.queue for each in report.queues] == [each.queue for each in beside.queues]
     assert (report.capabilities, report.remarks) == (beside.capabilities, beside.remarks)
+
+
+async def test_overview_and_doctor_are_read_the_same(app: tasker.App, client: HttpClient) -> None:
+    through = HttpFleet(client)
+    there, here = await through.fleet.overview(), await app.fleet.overview()
+    report = await client.doctor()
+
+    assert (there.queues, there.templates, there.pauses) == (here.queues, here.templates, here.pauses)
+    assert [each.worker for each in there.processes] == [each.worker for each in here.processes]
+    assert report.findings == await through.doctor.findings() == await app.doctor.findings()
+    assert report.wrong is any(finding.wrong for finding in report.findings)
 
 
 async def test_a_time_without_a_zone_is_in_utc(app: tasker.App, client: HttpClient) -> None:

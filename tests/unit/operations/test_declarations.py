@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from inspect import Parameter, getdoc, getmembers_static, signature
 
 import pytest
+from pydantic import TypeAdapter
 
 from tasker.app.sync_app import SERVICES
 from tasker.client import HttpClient, SyncHttpClient
@@ -12,6 +14,7 @@ from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import REQUIRED, Operation
+from tasker.server.shapes.texts import Moment
 from tasker.services.audit import AuditLog
 from tests.support.command_line import invoke
 
@@ -75,6 +78,13 @@ def test_a_group_stands_for_its_fields_and_is_put_together_again() -> None:
         "actor": None,
         "dry_run": True,
     }
+
+
+def test_a_time_without_a_zone_is_in_utc() -> None:
+    moment = TypeAdapter(Moment).validate_python
+
+    assert moment("2026-01-31T12:00:00") == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert moment("2026-01-31T12:00:00+01:00") == datetime(2026, 1, 31, 11, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("option", OPTIONS)

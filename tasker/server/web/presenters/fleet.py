@@ -9,11 +9,11 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.server.web.presenters.text import compact
-from tasker.services.fleet.overview import Overview, Queue, TemplatePace
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.plan import Plan, StepPlan
 from tasker.views.analytics import ScalingAdvice, StepPace, TemplatePaces
 from tasker.views.fleet import BrokerReport, Pause, QueueInfo
+from tasker.views.overview import Overview, Queue, TemplatePace
 
 KINDS = ("namespace", "template", "step", "task", "queue")
 """Kinds of targets that can be paused."""

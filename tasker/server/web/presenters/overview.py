@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasker.dataclasses import dataclass
-from tasker.services.fleet.overview import Activity, NamespaceActivity, Overview, Queue
 from tasker.services.wording import counted, duration, number
+from tasker.views.overview import Activity, NamespaceActivity, Overview, Queue
 
 MOST_NAMED = 5
 """Handlers that are named one by one; of more the number is told."""
