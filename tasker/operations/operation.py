@@ -174,14 +174,14 @@ class Operation(Generic[P, R]):
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """Parameters as published: an argument that is a dataclass stands for its fields."""
-        found: list[Parameter] = []
+        parameters: list[Parameter] = []
         for name, argument in self.signature.parameters.items():
             kind, param = _unmarked(self._hints[name])
             if is_dataclass(kind):
-                found += _fields(kind, name)
+                parameters += _fields(kind, name)
             else:
-                found.append(Parameter(name, param.published or name, kind, argument.default, param))
-        return tuple(found)
+                parameters.append(Parameter(name, param.published or name, kind, argument.default, param))
+        return tuple(parameters)
 
     @cached_property
     def _hints(self) -> Mapping[str, Any]:
@@ -193,14 +193,14 @@ class Operation(Generic[P, R]):
 
     def published(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments of the method under their published names, with defaults."""
-        values = {}
-        for parameter in self.parameters:
-            if parameter.group is None:
-                values[parameter.published] = arguments.get(parameter.name, parameter.default)
-            else:
-                group = arguments.get(parameter.group)
-                values[parameter.published] = getattr(group, parameter.name) if group else parameter.default
-        return values
+        defaults = {name: argument.default for name, argument in self.signature.parameters.items()}
+        values = {**defaults, **arguments}
+        return {
+            parameter.published: values[parameter.name]
+            if parameter.group is None
+            else getattr(values[parameter.group], parameter.name)
+            for parameter in self.parameters
+        }
 
     def arguments(self, published: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the method for these published ones."""

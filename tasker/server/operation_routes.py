@@ -22,10 +22,10 @@ from tasker.views.model import Keys, camel_case, encode, is_camel_case, publishe
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Endpoint = Callable[..., Awaitable[R]]
+RouteFunction = Callable[..., Awaitable[R]]
 
 
-def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[Endpoint[R]], Endpoint[R]]:
+def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[RouteFunction[R]], RouteFunction[R]]:
     """Add the route of an operation, which calls the decorated function with the request and the arguments.
 
     What the function returns is sent as the declared answer, with the published names and words.
@@ -33,10 +33,10 @@ def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[Endpoint[
     endpoint = operation.endpoint
     access = needs(endpoint.permission, confines=endpoint.confines, operates=endpoint.operates, unless=endpoint.unless)
 
-    def decorate(function: Endpoint[R]) -> Endpoint[R]:
+    def decorate(function: RouteFunction[R]) -> RouteFunction[R]:
         routes.add_api_route(
             endpoint.path,
-            _asgi(operation, function),
+            _with_parameters(operation, function),
             methods=[endpoint.method],
             response_model=answer_type(operation),
             status_code=None if endpoint.status == 200 else endpoint.status,
@@ -49,7 +49,7 @@ def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[Endpoint[
     return decorate
 
 
-def _asgi(operation: Operation[..., R], function: Endpoint[R]) -> Callable[..., Awaitable[Json]]:
+def _with_parameters(operation: Operation[..., R], function: RouteFunction[R]) -> Callable[..., Awaitable[Json]]:
     """Return the function as FastAPI calls it: with the published parameters, and a model for the body."""
     endpoint = operation.endpoint
     in_body = [parameter for parameter in operation.parameters if _is_in_body(parameter, operation)]

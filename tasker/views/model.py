@@ -129,9 +129,9 @@ def _encoder_of_some(kind: Any) -> Encoder | None:
         return _view_encoder(kind)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Sequence, list, tuple) and (item := _encoder(arguments[0])):
-        return lambda value: [item(each) for each in value]
+        return lambda value: [item(element) for element in value]
     if origin in (Mapping, dict) and (member := _encoder(arguments[1])):
-        return lambda value: {name: member(each) for name, each in value.items()}
+        return lambda value: {name: member(element) for name, element in value.items()}
     return None
 
 
@@ -141,8 +141,10 @@ def _view_encoder(view: Any) -> Encoder | None:
         return None
 
     def encoded(value: Any) -> dict[str, Any]:
-        values = [(public, encoder, getattr(value, name)) for name, public, encoder in parts]
-        return {public: encoder(each) if encoder else each for public, encoder, each in values}
+        return {
+            public: encoder(getattr(value, name)) if encoder else getattr(value, name)
+            for name, public, encoder in parts
+        }
 
     return encoded
 
