@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from tasker.client import (
     TaskListResponse,
     TaskResponse,
 )
+from tasker.client.task_events import read_events
 from tasker.server.application import described
 
 
@@ -51,3 +54,15 @@ def test_clients_keep_every_field_of_an_answer(kind: type[Any]) -> None:
 
 READ_BY_THE_CLIENT = {"more_steps"}
 """Number of steps that a client still has to read: it returns all of them."""
+
+
+async def test_progress_has_what_its_handler_reported() -> None:
+    async def lines() -> AsyncIterator[str]:
+        for data in ({"items_processed": 3}, {"done": 2, "total": 8, "message": "halfway"}):
+            common = {"step": "count", "step_uuid": "u", "at": "2026-01-31T12:00:00Z", "worker_uuid": None}
+            for line in ("event: progress", f"data: {json.dumps({**common, **data})}", ""):
+                yield line
+
+    counted, reported = [event async for event in read_events(lines())]
+    assert (counted.items_processed, counted.reported) == (3, None)
+    assert reported.reported == {"done": 2, "total": 8, "message": "halfway"}
