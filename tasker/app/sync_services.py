@@ -13,13 +13,16 @@ from tasker.services.domain_events import EVERY, DomainEventLog
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
+from tasker.services.schedules import Schedules
 from tasker.services.submission.by_message import TaskRequestSender
+from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvent, TaskEvents
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
@@ -76,6 +79,12 @@ class SyncPlans(SyncWrapper[PlanStore]):
     count = sync_method(PlanStore.count)
 
 
+class SyncLimits(SyncWrapper[Limits]):
+    """Sync wrapper of `Limits`."""
+
+    list = sync_method(Limits.list)
+
+
 class SyncPauses(SyncWrapper[Pauses]):
     """Sync wrapper of `Pauses`."""
 
@@ -106,6 +115,7 @@ class SyncViews(SyncWrapper[ClientViews]):
     inputs_are_indexed = sync_method(ClientViews.inputs_are_indexed)
     steps = sync_method(ClientViews.steps)
     step = sync_method(ClientViews.step)
+    inputs = sync_method(ClientViews.inputs)
     audit = sync_method(ClientViews.audit)
     health = sync_method(ClientViews.health)
 
@@ -142,6 +152,22 @@ class SyncReplays(SyncWrapper[Replays]):
     get = sync_method(Replays.get)
     skipped = sync_method(Replays.skipped)
     steer = sync_method(Replays.steer)
+
+
+class SyncSchedules(SyncWrapper[Schedules]):
+    """Sync wrapper of `Schedules`."""
+
+    list = sync_method(Schedules.list)
+    get = sync_method(Schedules.get)
+    fires = sync_method(Schedules.fires)
+    upcoming = sync_method(Schedules.upcoming)
+    create = sync_method(Schedules.create)
+    pause = sync_method(Schedules.pause)
+    resume = sync_method(Schedules.resume)
+    delete = sync_method(Schedules.delete)
+    trigger = sync_method(Schedules.trigger)
+    plan_backfill = sync_method(Schedules.plan_backfill)
+    backfill = sync_method(Schedules.backfill)
 
 
 class SyncChecks(SyncWrapper[Checks]):
@@ -202,6 +228,13 @@ class SyncQueues(SyncWrapper[Queues]):
     """Sync wrapper of `Queues`."""
 
     report = sync_method(Queues.report)
+
+
+class SyncSubmissions(SyncWrapper[Submissions]):
+    """Sync wrapper of `Submissions`."""
+
+    submit = sync_method(Submissions.submit)
+    submit_many = sync_method(Submissions.submit_many)
 
 
 class SyncRequesting(SyncWrapper[TaskRequestSender]):
@@ -268,18 +301,18 @@ class SyncEvents(SyncWrapper[TaskEvents]):
     close = sync_method(TaskEvents.close)
 
 
-def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:
+def each(loop: LoopThread, generator: AsyncGenerator[T]) -> Generator[T]:
     """Iterate over an asynchronous generator; it is closed together with this one."""
     try:
-        while (item := loop.wait(_next(found))) is not None:
+        while (item := loop.wait(_next(generator))) is not None:
             yield item[0]
     finally:
-        loop.wait(found.aclose())
+        loop.wait(generator.aclose())
 
 
-async def _next(found: AsyncGenerator[T]) -> tuple[T] | None:
+async def _next(generator: AsyncGenerator[T]) -> tuple[T] | None:
     """Return the next item in a tuple, or None at the end."""
     try:
-        return (await anext(found),)
+        return (await anext(generator),)
     except StopAsyncIteration:
         return None

@@ -219,6 +219,7 @@ class WorkerAssembly(Assembly):
             default_timeout=settings.timeout_ms / 1000,
             threads=settings.threads,
             waits=CapacityWaits(settings.grace_ms / 1000, settings.starvation_ms / 1000),
+            error_rules=settings.error_rules,
         )
 
     @cached_property
@@ -237,7 +238,7 @@ class WorkerAssembly(Assembly):
             self._namespaces,
             self.poller,
             random,
-            self.releases.release_held,
+            self.releases.release_backlog,
             on_lost=self.context.schedule.suspect,
         )
 

@@ -11,6 +11,7 @@ import httpx
 from tasker.client.calls.events import DomainEventCalls
 from tasker.client.calls.operations import OperationCalls
 from tasker.client.calls.operators import OperatorCalls
+from tasker.client.calls.schedules import ScheduleCalls
 from tasker.client.calls.server import ServerStateCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
@@ -33,6 +34,7 @@ class HttpClient(
     TaskCalls,
     StepCalls,
     TemplateCalls,
+    ScheduleCalls,
     ServerStateCalls,
     DomainEventCalls,
     OperatorCalls,

@@ -27,6 +27,7 @@ from tasker.settings.defaults import (
     STEP_TIMEOUT_MS,
     THREADS,
 )
+from tasker.template.error_rules import ErrorOverride
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +79,7 @@ class WorkerSettings:
     """Largest number of lines stored per attempt."""
     name: str | None = None
     """Human-readable name, shown in the registry."""
+    error_rules: tuple[ErrorOverride, ...] = ()
+    """Errors after which steps are retried or not, whatever their templates say; the first that names one decides."""
     rules: FleetRules = DEFAULT_RULES
     """Settings that all processes agree on."""

@@ -12,6 +12,7 @@ from tasker.views.fleet import (
     BrokerReport,
     DoctorReport,
     HandlerInfo,
+    LimitUse,
     Paused,
     PauseList,
     RecordedAction,
@@ -23,6 +24,8 @@ from tasker.views.overview import Overview
 Name = Annotated[str | None, Param(max_length=255)]
 Target = Annotated[str | None, Param(min_length=1, max_length=255)]
 Namespace = Annotated[str, Param(max_length=255)]
+LIMIT_KEYS = 20
+"""Number of keys of each limit in a list."""
 HANDLERS = Wrapped("handlers", "HandlerListResponse", "Handlers sorted by name.")
 
 
@@ -60,6 +63,25 @@ class FleetOperations:
     @Endpoint("GET", "/v1/queues", Permission.SYSTEM_ANALYTICS_READ, "queues.report")
     async def list_queues(self) -> BrokerReport:
         """Return the provider's queues and the numbers that the database expects in them."""
+
+    @Endpoint(
+        "GET",
+        "/v1/limits",
+        Permission.SYSTEM_ANALYTICS_READ,
+        "limits.list",
+        wrapped=Wrapped("limits", "LimitListResponse", "Limits, by name."),
+    )
+    async def list_limits(
+        self,
+        name: Annotated[str | None, Param(max_length=1000, description="Only this limit.")] = None,
+        *,
+        keys: Annotated[int, Param(at_least=1, at_most=1000)] = LIMIT_KEYS,
+    ) -> Sequence[LimitUse]:
+        """Return the limits of what runs at the same time, by name: what runs and waits under each.
+
+        The keys for which steps wait come first. They are parts of inputs and results: null for callers who may not
+        read sensitive values (`data:read_sensitive`).
+        """
 
     @Endpoint("GET", "/v1/overview", Permission.SYSTEM_ANALYTICS_READ, "fleet.overview")
     async def overview(self) -> Overview:
@@ -155,6 +177,12 @@ class RemoteQueues(RemoteService):
     """Queues of a server, under the names of `tasker.services.fleet.brokers.Queues`."""
 
     report = FleetOperations.list_queues
+
+
+class RemoteLimits(RemoteService):
+    """Limits of a server, under the names of `tasker.services.fleet.limits.Limits`."""
+
+    list = FleetOperations.list_limits
 
 
 class RemoteOverview(RemoteService):

@@ -26,7 +26,7 @@ class FailureBurstSettings:
     pauses: str = STORM_PAUSES
     """Scope of the pause: `namespace`, `template` or `step`."""
     resume_seconds: int = 0
-    """Time after which the pause ends by itself. 0: an operator ends it."""
+    """Time after which the pause ends automatically. 0: an operator ends it."""
 
 
 class FailureBurstMonitor:
@@ -37,7 +37,7 @@ class FailureBurstMonitor:
         self.paused: Counter[str] = Counter()
         """Number of pauses by target, in this process."""
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Check for bursts; any number of processes may do so at the same time."""
         settings = self._settings
         if not settings.failures:

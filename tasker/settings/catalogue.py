@@ -152,6 +152,7 @@ LIVE = (
     "orchestration.web.auth",
     "worker.circuit_breakers",
     "worker.event_systems.worker",
+    "worker.execution.error_rules",
     "worker.web.auth",
 )
 """Prefixes of their paths."""

@@ -89,7 +89,7 @@ JWKS_REFRESH_SECONDS = 3600
 """The keys of an issuer are fetched again after so long."""
 
 PAGE_SESSION_SECONDS = 12 * 3600
-"""Longest time that somebody stays signed in on the web page."""
+"""Maximum length of a session of the web page."""
 
 
 STATEMENT_TIMEOUT_MS = 30_000

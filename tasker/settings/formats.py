@@ -13,6 +13,8 @@ from tasker.redaction import ENCODE, is_clear
 from tasker.settings.addresses import check_queue_name
 from tasker.settings.retention import FORM, RetentionRule
 from tasker.settings.table import refused, unclear, url_of
+from tasker.template.error_rules import FORM as RULE_FORM
+from tasker.template.error_rules import parse_overrides
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
 SHORTEST_KEY = 16
@@ -62,6 +64,14 @@ def _retention(value: str) -> str:
         RetentionRule.parse(value)
     except ValueError as error:
         raise refused(str(error), f"Use format like {FORM}") from None
+    return value
+
+
+def _error_rule(value: str) -> str:
+    try:
+        parse_overrides(value)
+    except ValueError as error:
+        raise refused(str(error), f"Use format like {RULE_FORM}") from None
     return value
 
 
@@ -134,3 +144,4 @@ HeaderName = Annotated[str, AfterValidator(_header)]
 GrantText = Annotated[str, AfterValidator(_grant)]
 KeySecret = Annotated[str, Field(validate_default=True), AfterValidator(_key_secret)]
 RetentionLine = Annotated[str, AfterValidator(_retention)]
+ErrorRuleLine = Annotated[str, AfterValidator(_error_rule)]

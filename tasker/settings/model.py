@@ -25,7 +25,7 @@ from tasker.settings.execution import (
     Sweep,
     TaskTemplates,
 )
-from tasker.settings.formats import CallablePattern
+from tasker.settings.formats import CallablePattern, ErrorRuleLine
 from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
@@ -111,6 +111,12 @@ class WorkerExecution(Table):
     result_path: Literal["inline", "queued"] = choice(
         RESULT_PATH,
         "`inline`: the worker advances its tasks itself; `queued`: an orchestrator processes its results.",
+    )
+    error_rules: tuple[ErrorRuleLine, ...] = several(
+        (),
+        "Errors after which steps are retried or not, whatever their templates and handlers say: "
+        "`payments never card_declined 404`, `payments/charge retry KeyError`, `* never sqlstate:42`. The first that "
+        "names an error decides.",
     )
 
 

@@ -59,8 +59,25 @@ ERRORS = {
     "T056": "batch_config on a step without batches",
     "T057": "A worker_template that is no batch_worker of the step",
     "T060": "A malformed duration",
-    "T061": "Not a time, and no place in the input or in the result of a step above",
+    "T061": "Not a time, and no path in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
+    "T063": "Delays that take longer than the deadline",
+    "T064": "An error rule that can match nothing",
+    "T090": "An expression that cannot be parsed, or that YAML reads otherwise",
+    "T091": "Unknown name, field, step or function in an expression",
+    "T092": "Types in an expression that do not fit",
+    "T093": "A field that may be absent or null, read without `has()` or `.?`",
+    "T094": "The result of a step that is not above",
+    "T095": "The result of a branch that may not exist, read without `has()` or `.?`",
+    "T110": "A malformed cron expression",
+    "T111": "Unknown time zone",
+    "T112": "Not a date, or not a time with a zone",
+    "T113": "Two schedules of one name",
+    "T114": "A schedule that never fires",
+    "T115": "A schedule whose context does not fit the input_schema",
+    "T116": "Not a path in the input or in the result of a step above",
+    "T117": "Different numbers for one limit",
+    "T118": "A malformed rate",
 }
 
 WARNINGS = {
@@ -127,19 +144,19 @@ class Diagnostic:
 class Report:
     """Collection of the diagnostics of one file; the same problem at the same position is recorded once."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, text: str = "") -> None:
+        self.file, self.text = file, text
         self._found: dict[tuple[str, Position, str], Diagnostic] = {}
 
-    def add(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
+    def add(self, code: str, message: str, location: Position, hint: str | None = None) -> None:
         """Record a problem; its severity follows from the code."""
-        diagnostic = Diagnostic(code, severity_of(code), message, self.file, *place, hint=hint)
-        self._found.setdefault((code, place, ""), diagnostic)
+        diagnostic = Diagnostic(code, severity_of(code), message, self.file, *location, hint=hint)
+        self._found.setdefault((code, location, ""), diagnostic)
 
-    def add_found(self, code: str, severity: Severity, message: str, place: Position, hint: str | None) -> None:
+    def add_found(self, code: str, severity: Severity, message: str, location: Position, hint: str | None) -> None:
         """Record a plugin's finding. Its codes are its own, and it may report several findings at one position."""
-        diagnostic = Diagnostic(code, severity, message, self.file, *place, hint=hint)
-        self._found.setdefault((code, place, message), diagnostic)
+        diagnostic = Diagnostic(code, severity, message, self.file, *location, hint=hint)
+        self._found.setdefault((code, location, message), diagnostic)
 
     @property
     def errors(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from tasker.dataclasses import dataclass
@@ -109,6 +110,43 @@ class BrokerReport:
             if name not in ("", self.provider)
         ]
         return [*strangers, *(remark for queue in self.queues if (remark := queue.remark()))]
+
+
+@published("KeyUseInfo")
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """Use of a limit for one value of its key: numbers of steps, counted to 1,000. `since` is when the longest
+    running one got its permit."""
+
+    value: str
+    running: int
+    waiting: int
+    since: datetime | None
+
+
+@published("LimitInfo")
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """Use of a limit: numbers of steps, counted to 10,000.
+
+    `most` steps run at the same time for each value of the key, or `rate` attempts per second begin, `burst` of them at
+    once after a pause; `running` are then those that wait for a worker. `keys` are those for which steps
+    wait, then others; None: they are not shown.
+    """
+
+    name: str
+    most: int | None
+    rate: float | None
+    burst: float | None
+    changed_at: datetime
+    running: int
+    waiting: int
+    keys: Sequence[KeyUse] | None
+    more_keys: bool
+
+    def without_keys(self) -> LimitUse:
+        """Return the same without the values of its keys, which are parts of tasks' inputs and results."""
+        return replace(self, keys=None, more_keys=False)
 
 
 @published("PauseInfo")

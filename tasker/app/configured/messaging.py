@@ -25,11 +25,11 @@ def backend_settings(settings: Settings, others: Mapping[str, BackendSettings]) 
     the backend.
     """
     tables = settings.common.queues.tables()
-    known = {name: values for name, table in tables.items() if (values := _told(table))}
+    known = {name: values for name, table in tables.items() if (values := _backend_settings(table))}
     return {**known, **others}
 
 
-def _told(table: Table) -> BackendSettings:
+def _backend_settings(table: Table) -> BackendSettings:
     from tasker.settings.installed_tables import overruling
     from tasker.settings.nested import leaves, nested
 

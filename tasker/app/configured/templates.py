@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def template_environment(settings: Settings) -> str | None:
-    """Return the environment whose overrides apply to templates, or None if it is not set, whatever its default."""
+    """Return the environment whose overrides apply to templates, or None if none is set explicitly."""
     execution = settings.common.execution
     return execution.environment if is_set(execution, "environment") else None

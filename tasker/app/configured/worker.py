@@ -11,6 +11,7 @@ from tasker.app.configured.unset import is_set
 from tasker.execution.settings import WorkerSettings
 from tasker.handlers.claims import SubscriberLimits
 from tasker.logging.step_log import LEVELS
+from tasker.template.error_rules import parse_overrides
 
 if TYPE_CHECKING:
     from tasker.settings.model import Settings
@@ -44,6 +45,7 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         kept_log_lines=worker.execution.kept_log_lines,
         loop_lag_ms=worker.execution.loop_lag_warning_ms,
         rules=rules(settings),
+        error_rules=tuple(rule for line in worker.execution.error_rules for rule in parse_overrides(line)),
     )
 
 

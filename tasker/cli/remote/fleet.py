@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
+from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.redaction import Redactor
 from tasker.services.audit import OperatorAction
 from tasker.services.event_subscriptions import Subscription
 from tasker.services.operators.reruns import StartedRerun
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.explain import Explanation
 from tasker.services.tasks.lists import ListFilters
@@ -28,10 +29,11 @@ from tasker.views.tasks import TaskReport
 if TYPE_CHECKING:
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays
     from tasker.operations.analytics import RemoteAnalytics
-    from tasker.operations.fleet import RemoteOverview, RemoteQueues, RemoteWorkers
+    from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
     from tasker.services.fleet.analytics import Analytics
     from tasker.services.fleet.brokers import Queues
     from tasker.services.fleet.doctor import Doctor
+    from tasker.services.fleet.limits import Limits
     from tasker.services.fleet.overview import FleetOverview, Workers
     from tasker.services.operators.dead_letters import DeadLetters
     from tasker.services.operators.pauses import Pauses
@@ -107,6 +109,7 @@ class ViewService(Protocol):
 
     async def steps(self, task_uuid: str) -> Sequence[View]: ...
     async def step(self, task_uuid: str, step_uuid: str) -> View: ...
+    async def inputs(self, task_uuid: str, step_uuid: str) -> View: ...
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]: ...
 
 
@@ -120,6 +123,15 @@ class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> object: ...
+
+
+class SubmissionService(Protocol):
+    """Methods of `tasker.services.submission.registered.Submissions`, documented there."""
+
+    async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult: ...
+    async def submit_many(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]: ...
 
 
 class RequestService(Protocol):
@@ -184,7 +196,11 @@ class Fleet(Protocol):
     @property
     def plans(self) -> PlanService: ...
     @property
+    def schedules(self) -> ScheduleService: ...
+    @property
     def pauses(self) -> Pauses | HttpPauses: ...
+    @property
+    def limits(self) -> Limits | RemoteLimits: ...
     @property
     def workers(self) -> Workers | RemoteWorkers: ...
     @property
@@ -198,6 +214,8 @@ class Fleet(Protocol):
     @property
     def queues(self) -> Queues | RemoteQueues: ...
     @property
+    def submissions(self) -> SubmissionService: ...
+    @property
     def requests(self) -> RequestService: ...
     @property
     def doctor(self) -> Doctor | HttpDoctor: ...
@@ -209,11 +227,5 @@ class Fleet(Protocol):
     def sensitive_values(self) -> SensitiveService: ...
     @property
     def operator_log(self) -> OperatorLogService: ...
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
-    ) -> SubmissionResult: ...
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]: ...
     async def pinned_plan(self, task_uuid: str) -> Plan: ...
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

@@ -7,17 +7,18 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from tasker.cli.remote.events import HttpDomainEvents
+from tasker.cli.remote.schedules import HttpSchedules
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
 from tasker.errors import TaskerError
 from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
-from tasker.operations.fleet import FleetOperations, RemoteOverview, RemoteQueues, RemoteWorkers
+from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
 from tasker.services.audit import OperatorAction
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
@@ -36,25 +37,13 @@ class HttpFleet:
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), RemoteWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), RemoteAnalytics(client)
-        self.template_texts = HttpTemplateTexts(client)
+        self.template_texts, self.schedules = HttpTemplateTexts(client), HttpSchedules(client)
+        self.limits = RemoteLimits(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = RemoteOverview(client), HttpDoctor(client), RemoteQueues(client)
-        self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
-        self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
-
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
-    ) -> SubmissionResult:
-        answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
-        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
-
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]:
-        """Create up to 1,000 tasks; return a result or an error for each."""
-        bodies = [_body(order) for order in orders]
-        answer = await self.client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
-        return [_answer(result) for result in answer["results"]]
+        self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
+        self.requests = HttpRequests(client)
+        self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
         return await self.plans.of_task(task_uuid)
@@ -90,6 +79,23 @@ class HttpReplays(RemoteReplays):
         return 0
 
 
+class HttpSubmissions:
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
+        answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
+        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
+
+    async def submit_many(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
+        """Create up to 1,000 tasks; return a result or an error for each."""
+        bodies = [_body(order) for order in orders]
+        answer = await self._client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
+        return [_answer(result) for result in answer["results"]]
+
+
 class HttpTemplateTexts:
     """`tasker.services.workflows.texts.TemplateTexts` through a server."""
 
@@ -100,7 +106,7 @@ class HttpTemplateTexts:
         await self._client.register_templates(text, environment=environment, force=force)
 
 
-class CoveredByTheServer:
+class RedactedByServer:
     """`tasker.services.viewer.SensitiveValues` through a server, which redacts its responses."""
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
@@ -156,7 +162,9 @@ class HttpDoctor(RemoteService):
 
 
 def _body(order: TemplateSubmission) -> dict[str, Any]:
-    given = asdict(order.request) | start_texts(order.request.run_at, order.request.delay, order.request.expires_in)
+    given = asdict(order.request) | start_texts(
+        order.request.run_at, order.request.delay, order.request.expires_in, order.request.deadline
+    )
     request = {name: value for name, value in given.items() if value is not None}
     return {"namespace": order.namespace, "name": order.template, "version": order.version, **request}
 

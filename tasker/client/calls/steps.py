@@ -44,6 +44,10 @@ class StepCalls:
         """Return one step as plain data with every field of the API."""
         return dict(await self.connection.get(_steps(task_uuid, step_uuid)))
 
+    async def get_step_inputs(self, task_uuid: str, step_uuid: str) -> dict[str, Any]:
+        """Return the input of a step's handler: `inputs` and `problems` by name, `evaluated`, `attempt`."""
+        return dict(await self.connection.get(_steps(task_uuid, step_uuid, "inputs")))
+
     async def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
         """Return the audit records of the stored results of a step, newest first."""
         rows = await self.connection.get(_steps(task_uuid, step_uuid, "audit"))
@@ -54,14 +58,14 @@ class StepCalls:
     ) -> StepResponse:
         """Reset a step in `error` for another run with its full number of attempts."""
         body = {"action_type": "reset_for_retry", "reason": reason, "reset_by": by or self.initiator}
-        return await self._mend(task_uuid, step_uuid, body)
+        return await self._patch(task_uuid, step_uuid, body)
 
     async def resolve_step(
         self, task_uuid: str, step_uuid: str, *, reason: str = "", by: str | None = None
     ) -> StepResponse:
         """Resolve a step without a result; the steps that depend on it can run."""
         body = {"action_type": "resolve_manually", "reason": reason, "resolved_by": by or self.initiator}
-        return await self._mend(task_uuid, step_uuid, body)
+        return await self._patch(task_uuid, step_uuid, body)
 
     async def complete_step(
         self,
@@ -77,9 +81,9 @@ class StepCalls:
         completion_data = {"result": result, "metadata": metadata}
         who = {"reason": reason, "completed_by": by or self.initiator}
         body = {"action_type": "complete_manually", "completion_data": completion_data, **who}
-        return await self._mend(task_uuid, step_uuid, body)
+        return await self._patch(task_uuid, step_uuid, body)
 
-    async def _mend(self, task_uuid: str, step_uuid: str, body: Mapping[str, Any]) -> StepResponse:
+    async def _patch(self, task_uuid: str, step_uuid: str, body: Mapping[str, Any]) -> StepResponse:
         return StepResponse.from_dict(await self.connection.send("PATCH", _steps(task_uuid, step_uuid), body=body))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, with_events
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze, with_events
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
@@ -94,6 +94,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
             attempt.claim.task_uuid, task_context=attempt.task_context, dependency_results=attempt.dependency_results
         ),
         "result_limit_bytes": attempt.result_limit_bytes,
+        "inputs": attempt.inputs,
         "kept_log_level": None if attempt.reporter is None else attempt.reporter.level,
     }
 
@@ -115,6 +116,7 @@ def attempt_from(
         writes=InTheParent(),
         result_limit_bytes=message["result_limit_bytes"],
         reporter=reporter,
+        inputs=message["inputs"],
     )
 
 
@@ -129,7 +131,8 @@ def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     if isinstance(ending, Success):
         kind, field_values = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
     else:
-        kind = "failure" if isinstance(ending, Failure) else "checkpoint"
+        kinds = {Failure: "failure", Snooze: "snooze", Checkpoint: "checkpoint"}
+        kind = kinds[type(ending)]
         field_values = {name: value for name, value in _fields(ending).items() if name != "events"}
     message = {"call": call, "type": kind, "fields": field_values}
     return message | ({"events": [event.to_json() for event in ending.events]} if ending.events else {})
@@ -147,6 +150,8 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
             return Success(JsonText(fields["text"]), fields["metadata"])
         case "failure":
             return Failure(**fields)
+        case "snooze":
+            return Snooze(**fields)
         case _:
             return Checkpoint(**fields)
 

@@ -8,12 +8,22 @@ from typing import Any
 from fastapi import Request
 
 from tasker.operations.fleet import FleetOperations
-from tasker.server.auth.gate import actor_of, require_namespace
+from tasker.operations.permissions import Permission
+from tasker.server.auth.gate import actor_of, caller_of, require_namespace
 from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.routes import require_task, router
 from tasker.services.operators.pauses import PauseTarget
-from tasker.views.fleet import BrokerReport, HandlerInfo, Paused, PauseList, RecordedAction, Resumed, WorkerInfo
+from tasker.views.fleet import (
+    BrokerReport,
+    HandlerInfo,
+    LimitUse,
+    Paused,
+    PauseList,
+    RecordedAction,
+    Resumed,
+    WorkerInfo,
+)
 
 routes = router("fleet")
 
@@ -41,6 +51,13 @@ async def get_handler(request: Request, namespace: str, name: str) -> Sequence[H
 @serves(routes, FleetOperations.list_queues)
 async def list_queues(request: Request) -> BrokerReport:
     return await program_of(request).queues.report()
+
+
+@serves(routes, FleetOperations.list_limits)
+async def list_limits(request: Request, name: str | None, keys: int) -> Sequence[LimitUse]:
+    limits = await program_of(request).limits.list(name, keys=keys)
+    shown = caller_of(request).may(Permission.DATA_READ_SENSITIVE)
+    return limits if shown else [use.without_keys() for use in limits]
 
 
 @serves(routes, FleetOperations.list_pauses)

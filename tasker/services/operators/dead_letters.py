@@ -32,7 +32,7 @@ from tasker.views.steps import RetriedSteps
 class DeadLetters:
     """Dead letters: reading, opening and updating of entries.
 
-    Ids are text; a malformed one raises `UsageError`. `namespaces` restricts a method to those, whatever else is
+    Ids are text; a malformed one raises `UsageError`. `namespaces` restricts a method to those, in addition to what is
     requested; None allows all.
     """
 

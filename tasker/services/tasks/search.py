@@ -12,6 +12,7 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.engine.states.step import StepState
 from tasker.engine.states.task import (
     StepCounts,
@@ -37,8 +38,8 @@ TASK = query("client", "task").format(task=query("client", "tasks"), steps=query
 class ClientViews:
     """Reads for clients. Ids are text; a malformed one raises `UsageError`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._lists = engine, TaskLists(engine.connection)
+    def __init__(self, engine: Engine, plans: PlanStore) -> None:
+        self._engine, self._plans, self._lists = engine, plans, TaskLists(engine.connection)
 
     async def task(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> View:
         """One task with its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`."""
@@ -63,9 +64,9 @@ class ClientViews:
     ) -> View:
         """Return a page of tasks without their steps, the newest first: `tasks` and `pagination` (counts up to
         10,000)."""
-        found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
+        rows = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
         count = await self.count(TaskFilter(namespace, status))
-        return {"tasks": found, "pagination": _pagination(limit, offset, count.number)}
+        return {"tasks": rows, "pagination": _pagination(limit, offset, count.number)}
 
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
@@ -107,6 +108,15 @@ class ClientViews:
     async def step(self, task_uuid: str, step_uuid: str) -> View:
         """Return one step of a task. Raises `TaskNotFound`, `StepNotFound`."""
         return (await self._steps(task_uuid, checked(step_uuid)))[0]
+
+    async def inputs(self, task_uuid: str, step_uuid: str) -> View:
+        """Return the input of a step's handler: `inputs` and `problems` by name, `evaluated`, `attempt`.
+
+        Raises `TaskNotFound`, `StepNotFound`.
+        """
+        from tasker.services.tasks.step_inputs import step_inputs  # lazy import, needed by few callers
+
+        return await step_inputs(self._engine, self._plans, await self.step(task_uuid, step_uuid))
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> list[View]:
         """Return the stored results of a step, or of every step of a task, each with its worker, the newest first.
@@ -211,7 +221,7 @@ def _milliseconds(began: str, ended: str | None) -> int | None:
 
 
 def _with_utc(row: View) -> View:
-    """Return the document with its times in UTC, whatever the session's time zone."""
+    """Return the document with its times in UTC, regardless of the session's time zone."""
     return {key: _utc(value) if key.endswith(("_at", "_until")) else value for key, value in row.items()}
 
 

@@ -10,6 +10,7 @@ import tasker
 from tasker.services.submission.submit import Submission
 from tasker.views.dead_letters import DeadLetter, QueuedInvestigation, ReasonStats, TaskHealth
 from tasker.views.model import decode
+from tests.support.registered import submit_registered
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
@@ -22,7 +23,7 @@ async def failed(app: tasker.App) -> str:
 
 async def failing(app: tasker.App, key: str) -> str:
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
-    task = await app.submit_request(plan, Submission({"amount": -1}, idempotency_key=key), on_duplicate="return")
+    task = await submit_registered(app, plan, Submission({"amount": -1}, idempotency_key=key), on_duplicate="return")
     await app.finished(task.task_uuid, timeout=20)
     return task.task_uuid
 

@@ -34,7 +34,6 @@ COINCIDENCES: dict[tuple[str, str], str] = {
     ("OrchestrationClient", "max_retries"): "repetitions of a call, and not executions of a step",
     ("RedisCache", "max_connections"): "connections of a cache, and not of the broker",
     ("RabbitmqSettings", "connection_timeout"): "connecting to the broker, and not listening to the database",
-    ("WorkerConfig", "max_concurrent_handlers"): "what the published configuration of a worker promises",
 }
 """(class, name) of a default that is another's value by chance -> what else it is."""
 

@@ -228,15 +228,17 @@ BY_TWO = {
     "http.bind_address",
     "worker_port.bind_address",
     "sweeps.retention.rules",
+    "worker.error_rules",
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     "origin",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
-    *("sweeps.mend_ms", "sweeps.whole"),
+    *("sweeps.repair_ms", "sweeps.whole"),
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
+    *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
 }
 """What no setting says; the tables of backends are below."""

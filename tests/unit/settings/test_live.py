@@ -15,12 +15,12 @@ from tests.support.tables import for_each
 
 def live_part(found: Configured) -> tuple[object, ...]:
     let_in = [replace(each.auth, enabled=False, api_key_header="") for each in (found.http, found.worker_port)]
-    return (found.breakers, found.worker.events, found.orchestrator_events, *let_in)
+    return (found.breakers, found.worker.events, found.worker.error_rules, found.orchestrator_events, *let_in)
 
 
 def rest(found: Configured) -> Configured:
     default = Configured()
-    worker = replace(found.worker, events=default.worker.events)
+    worker = replace(found.worker, events=default.worker.events, error_rules=())
     found = replace(
         found,
         http=replace(found.http, auth=_whether(found.http.auth)),

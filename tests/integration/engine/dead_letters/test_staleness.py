@@ -370,7 +370,7 @@ async def test_the_lines_of_a_stale_task_say_whose_it_is(alone: Lab, caplog: pyt
     engine = Engine(Direct(alone.two), MessagingService(load_backend("pgmq", {})))
 
     with caplog.at_level("INFO", "tasker.orchestration"):
-        await StalenessSearch(engine, StalenessSettings()).look(alone.two.worker)
+        await StalenessSearch(engine, StalenessSettings()).search(alone.two.worker)
 
     correlation, namespace = f"correlation_id={task}", f"namespace={alone.namespace}"
     ended, stale = caplog.messages
@@ -385,7 +385,7 @@ async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab
     one, other = (StalenessSearch(engine, StalenessSettings(to_error=to_error)) for to_error in (True, False))
 
     for search in (one, other, one):
-        await search.look(alone.two.worker)
+        await search.search(alone.two.worker)
 
     assert one.counts == {
         "detection_runs": 1,

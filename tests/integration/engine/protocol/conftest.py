@@ -24,7 +24,7 @@ from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.template.plan import Plan
 from tests.support.engine_fixture import Item, Lab
 
-AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0, mend_ms=0)
+AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0, repair_ms=0)
 """A sweep without patience: whatever is not exactly right at this moment would be found."""
 
 
