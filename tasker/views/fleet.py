@@ -130,8 +130,8 @@ class LimitUse:
     """Use of a limit: numbers of steps, counted to 10,000.
 
     `most` steps run at the same time for each value of the key, or `rate` attempts per second begin, `burst` of them at
-    once after a pause; `running` are then those that wait for a worker. `keys` are those for which steps
-    wait, then others; None: they are not shown.
+    once after a pause; `running` are then those that wait for a worker. `keys` are those for which steps wait, then
+    others; null if they are not shown.
     """
 
     name: str
