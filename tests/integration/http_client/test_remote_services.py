@@ -15,14 +15,15 @@ from tasker.operations.analytics import ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.submit import Submission
 from tasker.views.dead_letters import DeadLetter
+from tests.support.registered import submit_registered
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def entry(app: tasker.App) -> DeadLetter:
     """The dead letter of a task that failed for good, with findings."""
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
-    task = await app.submit_request(
-        plan, Submission({"amount": -1}, idempotency_key="as beside"), on_duplicate="return"
+    task = await submit_registered(
+        app, plan, Submission({"amount": -1}, idempotency_key="as beside"), on_duplicate="return"
     )
     await app.finished(task.task_uuid, timeout=20)
     entry = await app.dead_letters.of_task(task.task_uuid)
