@@ -102,6 +102,8 @@ class Upkeep:
     """Whether this process is the timekeeper; it looks as often until another one is known to be."""
     firing: ScheduleFiring | None = None
     """Firing of schedules, made when the first one is due."""
+    skipped: int
+    """Number of rounds skipped by the open breaker."""
     skipped = 0
     """Number of rounds skipped by the open breaker."""
 

@@ -373,8 +373,8 @@ class AttemptRunner:
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     def _classified(self, attempt: Attempt, failure: Failure) -> Failure:
-        namespace, template = attempt.plan.namespace, attempt.plan.name
-        rules = [rule for rule in self.error_rules if rule.applies_to(namespace, template)]
+        plan = attempt.plan
+        rules = [rule for rule in self.error_rules if rule.applies_to(plan.namespace, plan.name)]
         return classified(failure, attempt.step.retry, rules)
 
     def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
@@ -388,8 +388,7 @@ class AttemptRunner:
         if self._running:
             self._idle.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(limit):
-                    await self._idle.wait()
+                await asyncio.wait_for(self._idle.wait(), limit)
 
 
 async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
