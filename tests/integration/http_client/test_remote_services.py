@@ -14,8 +14,18 @@ from tasker.client import HttpClient
 from tasker.operations.analytics import ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.submit import Submission
+from tasker.template import compile_text
 from tasker.views.dead_letters import DeadLetter
 from tests.support.registered import submit_registered
+
+
+LIMITED = """\
+name: limited
+namespace_name: elsewhere
+version: 1.0.0
+steps:
+  - {name: check, handler: elsewhere.check, concurrency: {key: input.order_id, limit: 1}}
+"""
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -102,6 +112,18 @@ async def test_the_fleet_is_read_the_same(app: tasker.App, client: HttpClient) -
     report, beside = await through.queues.report(), await app.queues.report()
     assert [each.queue for each in report.queues] == [each.queue for each in beside.queues]
     assert (report.capabilities, report.remarks) == (beside.capabilities, beside.remarks)
+
+
+async def test_limits_are_read_the_same(app: tasker.App, client: HttpClient) -> None:
+    (plan,) = compile_text(LIMITED).plans
+    await submit_registered(app, plan, Submission({"order_id": 7}))
+    through, name = HttpFleet(client).limits, "step elsewhere/limited/check"
+    (limit,) = await through.list(name)
+
+    assert (limit.name, limit.most, limit.keys, limit.more_keys) == (name, 1, [], False)
+    assert [limit] == await client.list_limits(name) == await app.limits.list(name)
+    assert limit in await through.list(keys=1)
+    assert await through.list("no such limit") == []
 
 
 async def test_overview_and_doctor_are_read_the_same(app: tasker.App, client: HttpClient) -> None:
