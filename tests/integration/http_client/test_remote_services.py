@@ -18,7 +18,6 @@ from tasker.template import compile_text
 from tasker.views.dead_letters import DeadLetter
 from tests.support.registered import submit_registered
 
-
 LIMITED = """\
 name: limited
 namespace_name: elsewhere
