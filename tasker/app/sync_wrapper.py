@@ -74,24 +74,29 @@ class LoopThread:
         interrupted, too.
         """
         running: list[asyncio.Task[T] | None] = []
+        ended = threading.Event()
 
         async def work() -> T:
             running.append(asyncio.current_task())
-            return await make()
+            try:
+                return await make()
+            finally:
+                ended.set()
 
         async def cancel() -> None:
+            if not running:  # interrupted before it was given to the loop
+                ended.set()
             for task in running:
                 assert task
                 task.cancel()
 
-        future = self._begin(work())
-        try:
-            return future.result()
+        try:  # an interrupt may come as soon as the coroutine runs, before its future is known here
+            return self._begin(work()).result()
         except BaseException:
-            if not future.done():
-                with suppress(UsageError):  # another thread ends the loop and everything on it
+            with suppress(UsageError):  # another thread ends the loop and everything on it
+                if not ended.is_set():
                     self._begin(cancel())  # cancel the task, not the future, which would end at once
-                futures.wait([future], END_SECONDS)
+                    ended.wait(END_SECONDS)
             raise
 
     def _begin(self, coroutine: Coroutine[Any, Any, T]) -> futures.Future[T]:

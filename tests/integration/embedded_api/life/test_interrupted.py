@@ -87,6 +87,27 @@ def test_ctrl_c_in_the_grace_ends_it_and_gives_the_step_back(
     no_session_is_open(database_url)
 
 
+def test_ctrl_c_before_the_wait_has_begun_cuts_nothing_off(
+    database_url: str, registry: HandlerRegistry, endless: Plan, interrupt: Interrupt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = started(database_url, registry, endless)
+    at(monkeypatch, "drain", interrupt)
+    schedule, calls = asyncio.run_coroutine_threadsafe, iter([threading.Event()])
+
+    def slow(*args: Any) -> Any:
+        future = schedule(*args)
+        for never in calls:
+            until(never.is_set, "interrupted")
+        return future
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", slow)
+    with pytest.raises(KeyboardInterrupt):
+        app.stop(grace_seconds=3600)
+
+    assert (value(database_url, STEP), value(database_url, WORKERS), leases()) == ("enqueued 0", 0, [])
+    no_session_is_open(database_url)
+
+
 def test_ctrl_c_while_it_leaves_cuts_nothing_off(
     database_url: str, registry: HandlerRegistry, endless: Plan, interrupt: Interrupt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
