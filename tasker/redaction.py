@@ -246,7 +246,9 @@ def _lengths_by_beginning(secrets: Iterable[str]) -> Mapping[str, Collection[int
 
 
 def without_messages(value: Any) -> Any:
-    """Redact the messages in plain data about failures, since they may contain anything."""
+    """Redact the messages in data or a view about failures, since they may contain anything."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **without_messages({field.name: getattr(value, field.name) for field in fields(value)}))
     if isinstance(value, Mapping):
         return {key: REDACTED if key == "message" else without_messages(member) for key, member in value.items()}
     return [without_messages(item) for item in value] if isinstance(value, list | tuple) else value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 import tasker.client as engine
-from tasker.client import PaginationInfo, StepAuditResponse, StepResponse, TaskListResponse, TaskResponse
+from tasker.client import StepAuditResponse, StepResponse, TaskResponse
 from tasker_core import _tasker_core as native
 
 __all__ = [
@@ -17,6 +18,38 @@ __all__ = [
     "TaskResponse",
     "TaskerClient",
 ]
+
+
+@dataclass(frozen=True)
+class PaginationInfo:
+    """Position of a page in a list; pages count from 0."""
+
+    page: int = 0
+    per_page: int = 50
+    total_count: int = 0
+    total_pages: int = 0
+    has_next: bool = False
+    has_previous: bool = False
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Create from plain data; unknown entries are ignored."""
+        names = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in data.items() if name in names and value is not None})
+
+
+@dataclass(frozen=True)
+class TaskListResponse:
+    """Page of tasks."""
+
+    tasks: list[TaskResponse] = field(default_factory=list)
+    pagination: PaginationInfo = field(default_factory=PaginationInfo)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Create from plain data; `TaskResponse` entries are used unchanged."""
+        page = engine.TaskListResponse.from_dict(data)
+        return cls(page.tasks, PaginationInfo.from_dict(asdict(page.pagination)))
 
 
 class HealthResponse(engine.HealthResponse):

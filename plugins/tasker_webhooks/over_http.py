@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from tasker.cli.remote.decoding import decoded, decoded_list
+from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.calls.paths import path
 from tasker.client.http_client import HttpClient
 from tasker.services.event_subscriptions import Delivery

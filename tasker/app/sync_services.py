@@ -98,6 +98,7 @@ class SyncWorkers(SyncWrapper[Workers]):
     """Sync wrapper of `Workers`."""
 
     list = sync_method(Workers.list)
+    handlers = sync_method(Workers.handlers)
     serving = sync_method(Workers.serving)
 
 

@@ -15,11 +15,13 @@ from click.core import ParameterSource
 
 from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
+from tasker.operations.operation import Operation
 from tasker.redaction import without_password
 from tasker.settings.addresses import DEFAULT_BACKEND
 from tasker.settings.defaults import LONGEST_OPTION_SECONDS
 from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 URL_VARIABLE = "DATABASE_URL"
 BACKEND_VARIABLE = "TASKER_MESSAGING_BACKEND"
 
@@ -81,6 +83,22 @@ def moment(text: str) -> datetime:
 def deadline(text: str) -> datetime | str:
     """Return a time, or the text of a duration. Raises `BadParameter`."""
     return moment(text) if text.strip()[4:5] == "-" else duration(text)
+
+
+def bounded_option(operation: Operation[..., Any], name: str, *, help: str | None = None) -> Decorator:
+    """Return the option of a number with the bounds and the default of an operation's parameter."""
+    parameter = operation.parameter(name)
+    kind: Any = click.IntRange if parameter.kind is int else NumberRange
+    param = parameter.param
+    least = param.at_least if param.above is None else param.above
+    bounds = kind(least, param.at_most, min_open=param.above is not None)
+    flag = f"--{name.replace('_', '-')}"
+    return click.option(flag, type=bounds, default=parameter.default, show_default=True, help=help)
+
+
+def limit_option(operation: Operation[..., Any]) -> Decorator:
+    """Return `--limit` with the bounds and the default of an operation."""
+    return bounded_option(operation, "limit", help="Maximum number of rows.")
 
 
 SECONDS = NumberRange(min=0, min_open=True)

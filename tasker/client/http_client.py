@@ -8,26 +8,34 @@ from typing import Self
 
 import httpx
 
-from tasker.client.calls.dead_letters import DeadLetterCalls
 from tasker.client.calls.events import DomainEventCalls
-from tasker.client.calls.fleet import FleetCalls
+from tasker.client.calls.operations import OperationCalls
 from tasker.client.calls.operators import OperatorCalls
 from tasker.client.calls.schedules import ScheduleCalls
+from tasker.client.calls.server import ServerStateCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.calls.templates import TemplateCalls
 from tasker.client.connection import HttpConnection, Retries
 from tasker.client.servers import ServerAddress
+from tasker.operations.analytics import AnalyticsOperations
+from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.operations.fleet import FleetOperations
+from tasker.operations.steps import StepOperations
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
 
 class HttpClient(
+    OperationCalls,
+    AnalyticsOperations,
+    DeadLetterOperations,
+    FleetOperations,
+    StepOperations,
     TaskCalls,
     StepCalls,
     TemplateCalls,
     ScheduleCalls,
-    FleetCalls,
-    DeadLetterCalls,
+    ServerStateCalls,
     DomainEventCalls,
     OperatorCalls,
 ):

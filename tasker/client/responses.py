@@ -17,7 +17,10 @@ def _known(cls: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PaginationInfo:
-    """Position of a page in a list; pages count from 0."""
+    """Position of a page in a list; pages count from 0. A page that was read by a cursor has no number and counts.
+
+    `next_cursor` reads the next page. `total_is_minimum`: there may be more than `total_count`.
+    """
 
     page: int = 0
     per_page: int = 50
@@ -25,6 +28,8 @@ class PaginationInfo:
     total_pages: int = 0
     has_next: bool = False
     has_previous: bool = False
+    next_cursor: str | None = None
+    total_is_minimum: bool = False
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -67,6 +72,8 @@ class TaskResponse:
     completion_percentage: float = 0.0
     health_status: str = ""
     steps: list[dict[str, Any]] = field(default_factory=list)
+    current_state: str = ""
+    duration_ms: int | None = None
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -111,6 +118,8 @@ class StepResponse:
     last_failure_at: str | None = None
     next_retry_at: str | None = None
     last_attempted_at: str | None = None
+    workflow_step_uuid: str = ""
+    last_error: str | None = None
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method, with_parameters_of
 from tasker.client.http_client import HttpClient
 from tasker.client.task_events import TaskEvent
+from tasker.operations.analytics import AnalyticsOperations
+from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.operations.fleet import FleetOperations
+from tasker.operations.operation import Operation, SyncCaller
+from tasker.operations.steps import StepOperations
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
-class SyncHttpClient(SyncWrapper[HttpClient]):
+class SyncHttpClient(
+    SyncCaller,
+    AnalyticsOperations,
+    DeadLetterOperations,
+    FleetOperations,
+    StepOperations,
+    SyncWrapper[HttpClient],
+):
     """Blocking client of a Tasker server: `with SyncHttpClient("http://localhost:8080") as client:`.
 
     It takes the parameters of `HttpClient`. It also works in a notebook, where an event loop already runs.
@@ -37,6 +50,10 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
         if self._loop.running:
             self._loop.wait(self._original.close())
             self._loop.stop()
+
+    def perform(self, operation: Operation[..., R], arguments: Mapping[str, Any]) -> R:
+        """Perform the operation and wait for its answer."""
+        return self._loop.wait(self._original.perform(operation, arguments))
 
     def stream(self, task_uuid: str, after: str | None = None) -> Iterator[TaskEvent]:
         """Iterate over the events of a task; see `HttpClient.stream`."""
@@ -92,17 +109,6 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
     delete_schedule = sync_method(HttpClient.delete_schedule)
     trigger_schedule = sync_method(HttpClient.trigger_schedule)
     backfill_schedule = sync_method(HttpClient.backfill_schedule)
-    list_workers = sync_method(HttpClient.list_workers)
-    list_handlers = sync_method(HttpClient.list_handlers)
-    list_queues = sync_method(HttpClient.list_queues)
-    list_limits = sync_method(HttpClient.list_limits)
-    list_pauses = sync_method(HttpClient.list_pauses)
-    pause = sync_method(HttpClient.pause)
-    resume = sync_method(HttpClient.resume)
-    performance = sync_method(HttpClient.performance)
-    template_history = sync_method(HttpClient.template_history)
-    bottlenecks = sync_method(HttpClient.bottlenecks)
-    scaling = sync_method(HttpClient.scaling)
     health_check = sync_method(HttpClient.health_check)
     detailed_health = sync_method(HttpClient.detailed_health)
     is_live = sync_method(HttpClient.is_live)
@@ -110,16 +116,8 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
     metrics = sync_method(HttpClient.metrics)
     configuration = sync_method(HttpClient.configuration)
     description = sync_method(HttpClient.description)
-    list_dead_letters = sync_method(HttpClient.list_dead_letters)
-    get_dead_letter = sync_method(HttpClient.get_dead_letter)
-    update_dead_letter = sync_method(HttpClient.update_dead_letter)
-    retry_dead_letter = sync_method(HttpClient.retry_dead_letter)
-    dead_letter_stats = sync_method(HttpClient.dead_letter_stats)
-    investigation_queue = sync_method(HttpClient.investigation_queue)
-    staleness = sync_method(HttpClient.staleness)
     list_tasks_briefly = sync_method(HttpClient.list_tasks_briefly)
     list_refused_messages = sync_method(HttpClient.list_refused_messages)
-    list_operator_actions = sync_method(HttpClient.list_operator_actions)
     list_identifiers = sync_method(HttpClient.list_identifiers)
     get_task_report = sync_method(HttpClient.get_task_report)
     get_task_history = sync_method(HttpClient.get_task_history)
@@ -127,17 +125,7 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
     get_task_logs = sync_method(HttpClient.get_task_logs)
     get_task_template = sync_method(HttpClient.get_task_template)
     get_task_audit = sync_method(HttpClient.get_task_audit)
-    retry_task = sync_method(HttpClient.retry_task)
     rerun_task = sync_method(HttpClient.rerun_task)
-    overview = sync_method(HttpClient.overview)
-    doctor = sync_method(HttpClient.doctor)
-    get_dead_letter_entry = sync_method(HttpClient.get_dead_letter_entry)
-    dead_letter_groups = sync_method(HttpClient.dead_letter_groups)
-    open_dead_letter = sync_method(HttpClient.open_dead_letter)
-    list_replays = sync_method(HttpClient.list_replays)
-    get_replay = sync_method(HttpClient.get_replay)
-    begin_replay = sync_method(HttpClient.begin_replay)
-    steer_replay = sync_method(HttpClient.steer_replay)
 
 
 async def _next(events: AsyncGenerator[T, None]) -> T | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -16,8 +16,8 @@ Kind = Literal["transition", "progress", "end"]
 class TaskEvent:
     """Event of a task.
 
-    It is a `transition` of the task (`step` is None) or of a step, the `progress` of a step (`items_processed`), or the
-    `end` with the final state of the task as `to_state`.
+    It is a `transition` of the task (`step` is None) or of a step, the `progress` of a step (`items_processed`, or as
+    `reported` by its handler), or the `end` with the final state of the task as `to_state`.
 
     `place` is the position at which a reader resumes after this event; only transitions have one.
     """
@@ -32,6 +32,7 @@ class TaskEvent:
     attempt: int | None = None
     items_processed: int | None = None
     place: str | None = None
+    reported: Mapping[str, Any] | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -62,4 +63,6 @@ def _event(fields: dict[str, str]) -> TaskEvent | None:
         return TaskEvent("end", to_state=data["status"])
     known: dict[str, Any] = {name: data.get(name) for name in TaskEvent.__dataclass_fields__ if name in data}
     known["at"] = datetime.fromisoformat(data["at"])
+    if kind == "progress":
+        known["reported"] = {name: value for name, value in data.items() if name not in known} or None
     return TaskEvent(**{**known, "kind": kind, "place": fields.get("id")})

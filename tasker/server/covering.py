@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request
 
@@ -14,7 +14,7 @@ from tasker.redaction import without_messages
 from tasker.server.auth.gate import caller_of
 from tasker.server.program import program_of
 
-View = Mapping[str, Any]
+T = TypeVar("T")
 
 
 async def redact_answer(request: Request, task_uuid: str, answer: Any) -> Any:
@@ -36,17 +36,17 @@ async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> 
 
 
 async def redact_failures(
-    request: Request, steps: Sequence[View], namespaces: Callable[[View], Iterable[str]]
-) -> Sequence[View]:
+    request: Request, failures: Sequence[T], namespaces: Callable[[T], Iterable[str]]
+) -> Sequence[T]:
     """Return dead letters without failure messages in namespaces with sensitive values.
 
     Messages are removed whole because the sensitive part of a message is unknown.
     """
     permitted = _permitted(request)
-    if permitted is None or not steps:
-        return steps
+    if permitted is None or not failures:
+        return failures
     hidden = await program_of(request).sensitive_values.namespaces(permitted)
-    return [without_messages(failure) if hidden.intersection(namespaces(failure)) else failure for failure in steps]
+    return [without_messages(failure) if hidden.intersection(namespaces(failure)) else failure for failure in failures]
 
 
 async def may_search_inputs(request: Request, namespace: str | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import orjson
@@ -18,13 +17,8 @@ View = dict[str, Any]
 
 
 def task_view(task: Mapping[str, Any]) -> View:
-    """Return a task with both names of its state and its duration."""
-    return {
-        "steps": [],
-        **task,
-        "current_state": task["status"],
-        "duration_ms": _milliseconds(task["created_at"], task["completed_at"]),
-    }
+    """Return a task, which in a list has no steps."""
+    return {"steps": [], **task}
 
 
 def task_created(task: Mapping[str, Any], submitted: SubmissionResult) -> View:
@@ -78,19 +72,8 @@ def task_details(task: Mapping[str, Any], report: TaskReport, history: Sequence[
     }
 
 
-def step_view(step: Mapping[str, Any]) -> View:
-    """Return a step with both names of its identifier."""
-    return {**step, "workflow_step_uuid": step["step_uuid"]}
-
-
 def transition(row: TransitionDetail) -> View:
     return {"step": row.step, "from_state": row.from_state, "to_state": row.to_state, "timestamp": row.at}
-
-
-def _milliseconds(began: str, ended: str | None) -> int | None:
-    if ended is None:
-        return None
-    return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds() * 1000)
 
 
 class Json(Response):

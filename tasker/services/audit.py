@@ -33,6 +33,7 @@ from tasker.errors import (
     TaskNotFound,
     UsageError,
 )
+from tasker.views.fleet import RecordedAction
 
 _log = logging.getLogger("tasker.api")
 
@@ -50,25 +51,6 @@ class OperatorAction:
     path: str
     request_id: str
     address: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedAction:
-    """Recorded action with the status of its response (for a command the exit code), or None if unknown.
-
-    `refusal` is the reason why it was not done: a message, or only the error's type if its message may be secret.
-    """
-
-    action_uuid: str
-    requested_at: datetime
-    actor: str
-    proof: str
-    endpoint: str
-    path: str
-    request_id: str
-    address: str | None
-    status: int | None
-    refusal: str | None = None
 
 
 class AuditLog:
@@ -276,7 +258,7 @@ _within: ContextVar[OperatorAudit | None] = ContextVar("within", default=None)
 
 
 DONE, FAILED = 0, 1
-WHO = ("actor", "by")
+WHO = ("actor", "by", "resolved_by")
 WHAT = ("task_uuid", "step", "target", "entry_uuid", "replay_uuid", "name")
 """Parameters that name the actor and the subject. Others may be secret, or are recorded with the change itself."""
 P = ParamSpec("P")

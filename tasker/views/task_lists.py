@@ -1,10 +1,10 @@
-"""Rows of lists: tasks, their transitions, refused messages, processes, pauses."""
+"""Rows of lists: tasks, their transitions, refused messages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from tasker.dataclasses import dataclass
 
@@ -72,73 +72,3 @@ class RefusedMessage:
     queue: str
     reason: str
     message: Any
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessRow:
-    """Worker or orchestrator: host, served namespaces and handlers, and state.
-
-    `in_hand` is the number of its claims at its last heartbeat, `beat_age_ms` ago; `lease_left_ms` may be negative.
-    """
-
-    worker: str
-    kind: str
-    name: str | None
-    host: str
-    pid: int
-    version: str
-    state: str
-    namespaces: Sequence[str]
-    callables: Sequence[str]
-    concurrency: int
-    in_hand: int
-    started_at: datetime
-    beat_at: datetime
-    lease_left_ms: int | None
-    beat_age_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Pause of a queue, a task, a namespace, or a template or step of it, with its actor, reason and start.
-
-    `held` is the number of ready steps, or of messages of a queue, that wait for its end; None if the broker does not
-    answer.
-    """
-
-    namespace: str | None
-    template: str | None
-    step: str | None
-    task: str | None
-    queue: str | None
-    actor: str
-    reason: str
-    paused_at: str
-    held: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PauseChange:
-    """Entry in the log of pauses: the `action` (pause or resume), its target and its actor."""
-
-    action: str
-    target: str
-    actor: str
-    reason: str
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class PauseList:
-    """Current pauses, the oldest first, and the log of pauses, the newest first."""
-
-    pauses: Sequence[Pause]
-    log: Sequence[PauseChange]
-
-    @classmethod
-    def parse(cls, answer: Mapping[str, Any]) -> Self:
-        """Parse the answer of `tasker.paused_v1`."""
-        return cls(
-            tuple(Pause(**pause) for pause in answer["pauses"]),
-            tuple(PauseChange(**change) for change in answer["log"]),
-        )

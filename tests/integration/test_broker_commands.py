@@ -17,8 +17,7 @@ import psycopg
 import pytest
 
 from tasker.messaging import StepHint
-from tasker.messaging.port import QueueStats
-from tasker.services.fleet.brokers import TOLERANCE, QueueReport
+from tasker.views.fleet import TOLERANCE, QueueInfo
 from tests.support.command_line import invoke
 from tests.support.servers import brokers
 from tests.support.servers.providers import Providers
@@ -253,18 +252,22 @@ def test_watching_shows_it_again_until_interrupted(database_url: str) -> None:
 def test_a_difference_is_told_when_it_is_more_than_what_is_on_its_way(
     depth: int, unseen: int, expected: int | None, said: str | None
 ) -> None:
-    remark = QueueReport("q", QueueStats("q", depth, None, unseen=unseen), expected, 0).remark()
+    remark = told_queue(depth, expected, unseen).remark()
     assert remark is None if said is None else said in str(remark)
 
 
+def told_queue(depth: int, in_database: int | None, unseen: int = 0) -> QueueInfo:
+    return QueueInfo("q", depth, None, unseen, None, None, 0, in_database)
+
+
 def test_a_message_that_may_stand_for_several_results_is_taken_for_as_many() -> None:
-    some = QueueReport("q", QueueStats("q", 2, None), 64, 0, per_message=32)
+    some = replace(told_queue(2, 64), per_message=32)
     assert some.remark() is None
-    assert "200 of 264" in str(replace(some, expected=264).remark())
+    assert "200 of 264" in str(replace(some, in_database=264).remark())
 
 
 def test_a_missing_queue_lacks_everything_that_waits() -> None:
-    assert "50 of 50" in str(QueueReport("q", None, 50, 0).remark())
+    assert "50 of 50" in str(QueueInfo("q", 0, None, None, None, None, 0, 50).remark())
 
 
 def test_a_queue_that_is_served_and_was_never_used_is_shown_with_nothing_in_it(database_url: str) -> None:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method
-from tasker.client.calls.fleet import FleetCalls
+from tasker.client.calls.server import ServerStateCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.connection import HttpConnection
+from tasker.client.responses import TaskListResponse
 from tasker.client.servers import ServerAddress
 from tasker_core._runtime.client import PerProcess
 
 _shared = PerProcess[dict[ServerAddress, tuple[LoopThread, HttpConnection]]](dict)
 
 
-class _Calls(TaskCalls, StepCalls, FleetCalls):
+class _Calls(TaskCalls, StepCalls, ServerStateCalls):
     def __init__(self, connection: HttpConnection, initiator: str, source_system: str) -> None:
         self.connection, self.initiator, self.source_system = connection, initiator, source_system
+
+    async def list_tasks(self, /, **which: Any) -> TaskListResponse:
+        """Return a page of tasks as from a database, without a cursor: these clients take none."""
+        page = await super().list_tasks(**which)
+        return replace(page, pagination=replace(page.pagination, next_cursor=None))
 
 
 class ServerCalls(SyncWrapper[_Calls]):

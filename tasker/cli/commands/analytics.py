@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasker.cli.connection import FORMAT, print_as
+from tasker.cli.options import bounded_option
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, fleet_options, run_on_fleet
-from tasker.services.fleet.scaling import BY_DEFAULT, ScalingSettings
+from tasker.operations.analytics import AnalyticsOperations, ScalingSettings
 from tasker.services.wording import counted, duration
 
 if TYPE_CHECKING:
-    from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
-    from tasker.services.fleet.scaling import ScalingAdvice
+    from tasker.views.analytics import Bottlenecks, Performance, ScalingAdvice, SlowItem, VersionHistory
 
 
 @click.group(cls=GuessingGroup)
@@ -24,28 +25,24 @@ def analytics() -> None:
 
 
 @analytics.command()
-@click.option("--hours", type=click.IntRange(1, 720), default=1, show_default=True, help="Tasks submitted since then.")
+@bounded_option(AnalyticsOperations.performance, "hours", help="Tasks submitted since then.")
 @FORMAT
 @fleet_options
-def performance(hours: int, form: str, place: FleetTarget) -> None:
+def performance(hours: float, form: str, place: FleetTarget) -> None:
     """Show rates and averages."""
     print_as(form, run_on_fleet(place, lambda app: app.analytics.performance(hours=hours)), _performance)
 
 
 @analytics.command()
-@click.option("--hours", type=click.IntRange(1, 720), default=24, show_default=True, help="Tasks submitted since then.")
-@click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of rows in each table."
-)
-@click.option(
-    "--min-executions", type=click.IntRange(1), default=1, show_default=True, help="Minimum number of executions."
-)
+@bounded_option(AnalyticsOperations.bottlenecks, "hours", help="Tasks submitted since then.")
+@bounded_option(AnalyticsOperations.bottlenecks, "limit", help="Maximum number of rows in each table.")
+@bounded_option(AnalyticsOperations.bottlenecks, "min_executions", help="Minimum number of executions.")
 @FORMAT
 @fleet_options
-def bottlenecks(form: str, place: FleetTarget, **which: int) -> None:
+def bottlenecks(form: str, place: FleetTarget, **which: Any) -> None:
     """Show the slowest steps and templates, with recommendations."""
     report = run_on_fleet(place, lambda app: app.analytics.bottlenecks(**which))
-    print_as(form, report, _bottlenecks)
+    print_as(form, report, partial(_bottlenecks, least=which["min_executions"]))
 
 
 @analytics.command()
@@ -66,42 +63,25 @@ def versions(template: str, form: str, place: FleetTarget) -> None:
     print_as(form, comparison, _versions)
 
 
+_threshold = partial(bounded_option, AnalyticsOperations.scaling)
+
+
 @analytics.command("scaling")
-@click.option("--min-workers", type=click.IntRange(0), default=BY_DEFAULT.min_workers, show_default=True)
-@click.option("--max-workers", type=click.IntRange(0), default=BY_DEFAULT.max_workers, show_default=True)
-@click.option(
-    "--scale-up-depth",
-    type=click.IntRange(0),
-    default=BY_DEFAULT.scale_up_depth,
-    show_default=True,
-    help="Waiting steps above which a worker is added.",
+@_threshold("min_workers")
+@_threshold("max_workers")
+@_threshold("scale_up_depth", help="Waiting steps above which a worker is added.")
+@_threshold("scale_down_depth", help="Waiting steps below which a worker is removed.")
+@bounded_option(
+    AnalyticsOperations.scaling, "steps_per_worker", help="Steps per worker, used while the speed of steps is unknown."
 )
-@click.option(
-    "--scale-down-depth",
-    type=click.IntRange(0),
-    default=BY_DEFAULT.scale_down_depth,
-    show_default=True,
-    help="Waiting steps below which a worker is removed.",
-)
-@click.option(
-    "--steps-per-worker",
-    type=click.IntRange(1),
-    default=BY_DEFAULT.steps_per_worker,
-    show_default=True,
-    help="Steps per worker, used while the speed of steps is unknown.",
-)
-@click.option(
-    "--clear-within-seconds",
-    type=click.FloatRange(0, min_open=True),
-    default=BY_DEFAULT.clear_within_seconds,
-    show_default=True,
+@bounded_option(
+    AnalyticsOperations.scaling,
+    "clear_within_seconds",
     help="Add workers when the current ones need longer than this for the waiting steps.",
 )
-@click.option(
-    "--cooldown-seconds",
-    type=click.FloatRange(0),
-    default=BY_DEFAULT.cooldown_seconds,
-    show_default=True,
+@bounded_option(
+    AnalyticsOperations.scaling,
+    "cooldown_seconds",
     help="Remove workers only when none has started or stopped for this long.",
 )
 @FORMAT
@@ -154,12 +134,12 @@ def _performance(performance: Performance) -> str:
     )
 
 
-def _bottlenecks(bottlenecks: Bottlenecks) -> str:
-    parts = [_table("slowest steps", bottlenecks.steps), _table("slowest templates", bottlenecks.tasks)]
+def _bottlenecks(bottlenecks: Bottlenecks, least: int) -> str:
+    parts = [_table("slowest steps", bottlenecks.steps, least), _table("slowest templates", bottlenecks.tasks, least)]
     return "\n\n".join([*parts, "\n".join(bottlenecks.recommendations) or "no problems found"])
 
 
-def _table(title: str, slow: Sequence[SlowItem]) -> str:
+def _table(title: str, slow: Sequence[SlowItem], least: int) -> str:
     from tasker.cli.render.values import table
 
     rows = [
@@ -171,7 +151,9 @@ def _table(title: str, slow: Sequence[SlowItem]) -> str:
         )
         for row in slow
     ]
-    return table((title, "runs", "failed", "mean", "longest"), rows) if rows else f"{title}: none"
+    if not rows:
+        return f"{title}: none" + (f" with {least} executions or more" if least > 1 else "")
+    return table((title, "runs", "failed", "mean", "longest"), rows)
 
 
 def _versions(versions: Sequence[VersionHistory]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from tasker.cli.commands.process_options import no_config_option
-from tasker.cli.connection import FORMAT, configured_for, format_option, print_as, require_database
+from tasker.cli.connection import FORMAT, configured_for, format_option, plain, print_as, require_database
 from tasker.cli.options import DatabaseOption, database_options
 from tasker.cli.render.values import echo
 from tasker.cli.suggestions import GuessingGroup
@@ -26,7 +26,7 @@ from tasker.services.wording import counted, duration
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
-    from tasker.services.fleet.brokers import BrokerReport, QueueReport
+    from tasker.views.fleet import BrokerReport, QueueInfo
 
 Reports: TypeAlias = "AbstractAsyncContextManager[Callable[[], Awaitable[BrokerReport]]]"
 WATCH_SECONDS = 2.0
@@ -109,7 +109,10 @@ async def _follow(reports: Reports, form: str, watch: bool) -> None:
 
 
 def _show(report: BrokerReport, form: str) -> None:
-    echo(json.dumps(report.to_dict()) if form == "json" else f"{_time()}  {_text(report)}")
+    from tasker.views.fleet import BrokerReport
+    from tasker.views.model import encode
+
+    echo(json.dumps(encode(BrokerReport, report), default=plain) if form == "json" else f"{_time()}  {_text(report)}")
 
 
 def _text(report: BrokerReport) -> str:
@@ -124,20 +127,19 @@ def _text(report: BrokerReport) -> str:
         f"{report.provider} {'answers' if report.healthy else 'does not respond'}; it has {able}",
         f"running processes: {users}",
         queues,
-        *report.remarks(),
+        *report.remarks,
     ]
     return "\n".join(lines)
 
 
-def _row(queue: QueueReport) -> tuple[str, ...]:
-    stats = queue.stats
-    if stats is None:
-        missing = "no queue" if queue.expected else "0"
-        return (queue.queue, missing, "-", "-", "-", str(queue.readers), _number(queue.expected))
-    depth = f"{stats.depth} to {stats.depth + stats.unseen}" if stats.unseen else str(stats.depth)
-    oldest = "-" if stats.oldest_seconds is None else duration(stats.oldest_seconds * 1000)
-    numbers = (stats.consumers, queue.readers, queue.expected)
-    return (queue.queue, depth, _number(stats.in_flight), oldest, *map(_number, numbers))
+def _row(queue: QueueInfo) -> tuple[str, ...]:
+    if not queue.exists:
+        missing = "no queue" if queue.in_database else "0"
+        return (queue.queue, missing, "-", "-", "-", str(queue.readers), _number(queue.in_database))
+    depth = f"{queue.depth} to {queue.depth + queue.unseen}" if queue.unseen else str(queue.depth)
+    oldest = "-" if queue.oldest_seconds is None else duration(queue.oldest_seconds * 1000)
+    numbers = (queue.consumers, queue.readers, queue.in_database)
+    return (queue.queue, depth, _number(queue.in_flight), oldest, *map(_number, numbers))
 
 
 def _number(value: int | None) -> str:

@@ -14,10 +14,13 @@ from tasker.cli.commands.replays import replay, replays
 from tasker.cli.commands.task import retry_summary
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.options import bounded_option, limit_option
 from tasker.cli.render.values import screen_width
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, require_known_filter, run_on_fleet
 from tasker.errors import UsageError
+from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.views.dead_letters import REASONS, STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,20 +80,6 @@ def _entry_text(done: dict[str, Any]) -> str:
     return f"entry {done['dlq_entry_uuid']} is {done['resolution_status']}"
 
 
-STATUSES = click.Choice(["pending", "manually_resolved", "permanently_failed", "cancelled"])
-REASONS = click.Choice(
-    [
-        "staleness_timeout",
-        "max_retries_exceeded",
-        "permanent_failure",
-        "dependency_cycle_detected",
-        "worker_unavailable",
-        "manual_dlq",
-    ]
-)
-LIMIT = click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows."
-)
 METADATA = click.option(
     "--metadata", metavar="JSON|@FILE|-", help="JSON object, merged into the metadata of the entry."
 )
@@ -106,13 +95,13 @@ def dlq() -> None:
 
 
 @dlq.command("list")
-@click.option("--status", type=STATUSES, help="Filter by status.")
-@click.option("--reason", type=REASONS, help="Filter by reason.")
+@click.option("--status", type=click.Choice(STATUSES), help="Filter by status.")
+@click.option("--reason", type=click.Choice(REASONS), help="Filter by reason.")
 @click.option("--namespace", metavar="NAME", help="Filter by namespace.")
 @click.option("--template", metavar="NAME", help="Filter by template.")
 @click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
-@LIMIT
-@click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
+@limit_option(DeadLetterOperations.list_dead_letters)
+@bounded_option(DeadLetterOperations.list_dead_letters, "offset", help="Number of rows to skip.")
 @FORMAT
 @fleet_options
 def list_(form: str, place: FleetTarget, **which: Any) -> None:
@@ -161,7 +150,7 @@ def stats(form: str, place: FleetTarget) -> None:
 
 
 @dlq.command()
-@LIMIT
+@limit_option(DeadLetterOperations.investigation_queue)
 @FORMAT
 @fleet_options
 def queue(limit: int, form: str, place: FleetTarget) -> None:
@@ -174,7 +163,7 @@ def queue(limit: int, form: str, place: FleetTarget) -> None:
 
 
 @dlq.command()
-@LIMIT
+@limit_option(DeadLetterOperations.staleness)
 @FORMAT
 @fleet_options
 def staleness(limit: int, form: str, place: FleetTarget) -> None:
@@ -185,7 +174,7 @@ def staleness(limit: int, form: str, place: FleetTarget) -> None:
 
 
 @dlq.command()
-@LIMIT
+@limit_option(DeadLetterOperations.dead_letter_groups)
 @FORMAT
 @fleet_options
 def groups(limit: int, form: str, place: FleetTarget) -> None:
@@ -196,7 +185,7 @@ def groups(limit: int, form: str, place: FleetTarget) -> None:
 @dlq.command("open")
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--notes", metavar="TEXT", help="Suspected cause.")
-@click.option("--reason", type=REASONS, default="manual_dlq", show_default=True, help="Reason.")
+@click.option("--reason", type=click.Choice(REASONS), default="manual_dlq", show_default=True, help="Reason.")
 @METADATA
 @FORMAT
 @fleet_options
@@ -213,7 +202,7 @@ def open_(task_uuid: str, notes: str | None, reason: str, metadata: str | None, 
 
 @dlq.command()
 @click.argument("entry", metavar="ENTRY|TASK_UUID")
-@click.option("--status", type=STATUSES, help="Status of the investigation.")
+@click.option("--status", type=click.Choice(STATUSES), help="Status of the investigation.")
 @click.option("--notes", metavar="TEXT", help="Findings.")
 @click.option("--by", metavar="NAME", help="Person who closes it; defaults to your user name if --status is given.")
 @METADATA
@@ -236,7 +225,7 @@ def update(
       tasker dlq update ENTRY --status manually_resolved --notes "order corrected, step reset"
     """
     who = by or (actor() if status not in (None, "pending") else None)
-    more = {"status": status, "notes": notes, "by": who, "metadata": _object(metadata)}
+    more = {"status": status, "notes": notes, "resolved_by": who, "metadata": _object(metadata)}
     if all(value is None for value in more.values()):
         raise UsageError("nothing to update", hint="give --status, --notes, --by or --metadata")
 

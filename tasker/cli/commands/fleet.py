@@ -10,16 +10,16 @@ import click
 
 from tasker.cli.commands.task_watch import since
 from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.options import limit_option
 from tasker.cli.render.values import date_time, screen_width, table, wrapped
 from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_fleet
+from tasker.operations.fleet import FleetOperations
 from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.audit import RecordedAction
-    from tasker.services.fleet.doctor import DoctorFinding
     from tasker.services.operators.pauses import PauseTarget
-    from tasker.views.task_lists import Pause, PauseList
+    from tasker.views.fleet import DoctorFinding, Pause, PauseList, RecordedAction
 
 HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE BECAUSE")
 
@@ -27,7 +27,7 @@ HEADINGS = ("WHEN", "WHO", "KNOWN BY", "WHAT", "OF", "STATUS", "FROM", "NOT DONE
 @click.command()
 @click.option("--actor", metavar="NAME", help="Filter by actor.")
 @click.option("--since", type=since, metavar="2h|7d|DATE", help="Only actions since then.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of rows.")
+@limit_option(FleetOperations.list_operator_actions)
 @FORMAT
 @fleet_options
 def actions(actor: str | None, since: datetime | None, limit: int, form: str, place: FleetTarget) -> None:
@@ -88,10 +88,11 @@ def doctor(form: str, place: FleetTarget) -> None:
       0  nothing is wrong
       1  something is, or the database cannot be reached
     """
-    from tasker.services.fleet.doctor import to_dict
+    from tasker.views.fleet import DoctorReport
+    from tasker.views.model import encode
 
     findings = run_on_fleet(place, lambda app: app.doctor.findings())
-    print_as(form, to_dict(findings), lambda _: "\n".join(_lines(findings, screen_width())))
+    print_as(form, encode(DoctorReport, DoctorReport(findings)), lambda _: "\n".join(_lines(findings, screen_width())))
     raise SystemExit(1 if any(finding.wrong for finding in findings) else 0)
 
 
@@ -202,7 +203,7 @@ def _list_text(pauses: PauseList) -> str:
     if not pauses.pauses:
         return "no pauses"
     rows = [
-        (_name(entry), _held(entry.held), entry.actor, entry.paused_at[:19].replace("T", " "), entry.reason)
+        (_name(entry), _held(entry.held), entry.actor, f"{entry.paused_at:%Y-%m-%d %H:%M:%S}", entry.reason)
         for entry in pauses.pauses
     ]
     return table(("PAUSED", "HELD", "BY", "SINCE", "REASON"), rows)

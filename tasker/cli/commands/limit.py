@@ -14,7 +14,7 @@ from tasker.cli.target import FleetTarget, fleet_options, run_on_fleet
 from tasker.template.times import rate_text
 
 if TYPE_CHECKING:
-    from tasker.services.fleet.limits import LimitUse
+    from tasker.views.fleet import LimitUse
 
 
 @click.group(cls=GuessingGroup)
@@ -52,11 +52,11 @@ def _most(use: LimitUse) -> str:
     return "-" if use.most is None else str(use.most)
 
 
-def _text(found: Sequence[LimitUse]) -> str:
-    if not found:
+def _text(limits: Sequence[LimitUse]) -> str:
+    if not limits:
         return "no limits"
     rows: list[tuple[str, str, str, str]] = []
-    for use in found:
+    for use in limits:
         rows.append((use.name, _most(use), str(use.running), str(use.waiting)))
         rows += [(f"  {key.value}", "", str(key.running), str(key.waiting)) for key in use.keys or () if key.value]
         if use.more_keys:

@@ -10,17 +10,19 @@ import click
 
 from tasker.cli.commands.task_watch import since
 from tasker.cli.connection import FORMAT, actor, print_as
+from tasker.cli.options import bounded_option
 from tasker.cli.render.values import date_time, echo
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, fleet_options, require_known_filter, run_on_fleet
 from tasker.errors import UsageError
+from tasker.operations.dead_letters import RATES, DeadLetterOperations, FailureSelection
 from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.operators.replays import Replay, ReplayPlan
+    from tasker.views.dead_letters import Replay, ReplayPlan
 
 _RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?:/(?P<unit>s|m|h))?")
 _SECONDS = {"s": 1, None: 1, "m": 60, "h": 3600}
@@ -30,8 +32,6 @@ LONGEST_PAUSE = 1.0
 
 def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
     """Parse a rate in tasks per second: `10/s`, `30/m`, `100/h` or a number."""
-    from tasker.services.operators.replays import RATES
-
     match = _RATE.fullmatch(text)
     if match is None:
         raise click.BadParameter(f"{text!r} is not a rate: expected 10/s, 30/m or 100/h")
@@ -47,9 +47,7 @@ def rate(ctx: click.Context, param: click.Parameter, text: str) -> float:
 @click.option("--template", metavar="NAME", help="Filter by template.")
 @click.option("--reason", metavar="REASON", help="Filter by the reason of the entry.")
 @click.option("--since", type=since, metavar="2h|7d|DATE", help="Only entries created since then.")
-@click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=100_000, help="Maximum number of tasks, oldest first."
-)
+@bounded_option(DeadLetterOperations.begin_replay, "limit", help="Maximum number of tasks, oldest first.")
 @click.option("--all", "everything", is_flag=True, help="Replay all pending entries.")
 @click.option("--rate", callback=rate, default="10/s", show_default=True, metavar="N/s", help="Tasks per second.")
 @click.option("--note", default="", metavar="TEXT", help="Reason, stored with the tasks and their entries.")
@@ -72,11 +70,9 @@ def replay(
       tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --dry-run
       tasker dlq replay --fingerprint 41f0c7a2b9d3e8f1 --rate 5/s --note "the provider is back"
     """
-    from tasker.services.operators.replays import FailureSelection
-
-    if not everything and not any(which[name] for name in ("fingerprint", "namespace", "template", "reason", "since")):
-        raise UsageError("no entries selected", hint="--fingerprint, --namespace, --template, ... or --all")
     group = FailureSelection(**which)
+    if not everything and not group.is_limited:
+        raise UsageError("no entries selected", hint="--fingerprint, --namespace, --template, ... or --all")
 
     async def act(app: Fleet) -> ReplayPlan | Replay:
         plan = await app.replays.plan(group)
@@ -123,7 +119,7 @@ def _plan_text(plan: ReplayPlan, rate: float) -> str:
 
 
 def _end_text(done: Any) -> str:
-    from tasker.services.operators.replays import Replay
+    from tasker.views.dead_letters import Replay
 
     if not isinstance(done, Replay):
         return "nothing was replayed"

@@ -17,7 +17,7 @@ from tasker.services.wording import counted, duration, one_line
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.fleet.overview import Overview, Process
+    from tasker.views.overview import Overview, Process
 
 
 @click.command()

@@ -13,7 +13,7 @@ from tasker.cli.target import FleetTarget, fleet_options, run_on_fleet
 from tasker.services.wording import duration
 
 if TYPE_CHECKING:
-    from tasker.views.task_lists import ProcessRow
+    from tasker.views.fleet import WorkerInfo
 
 COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None}
 
@@ -39,7 +39,7 @@ def list_(stopped: bool, callables: bool, form: str, place: FleetTarget) -> None
     print_as(form, rows, lambda _: list_text(rows, callables=callables))
 
 
-def list_text(rows: Sequence[ProcessRow], *, callables: bool) -> str:
+def list_text(rows: Sequence[WorkerInfo], *, callables: bool) -> str:
     """Render one line per process; with `callables` its handlers below the table."""
     from tasker.cli.render.values import table
 
@@ -62,7 +62,7 @@ def list_text(rows: Sequence[ProcessRow], *, callables: bool) -> str:
     return "\n".join([text, *map(_callables, rows)]) if callables else text
 
 
-def _line(row: ProcessRow) -> tuple[str, ...]:
+def _line(row: WorkerInfo) -> tuple[str, ...]:
     runs = row.kind == "worker"
     return (
         row.name or row.worker,
@@ -85,6 +85,6 @@ def _lease(left: int | None) -> str:
     return f"{duration(left)} left" if left > 0 else f"expired {duration(-left)}"
 
 
-def _callables(row: ProcessRow) -> str:
+def _callables(row: WorkerInfo) -> str:
     names = "".join(f"\n  {name}" for name in row.callables) or "\n  no handlers"
     return f"\n{row.worker} serves{names}" if row.kind == "worker" else ""

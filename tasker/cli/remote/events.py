@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Never
 
-from tasker.cli.remote.decoding import decoded, decoded_list
+from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.http_client import HttpClient
 from tasker.errors import UsageError
 from tasker.services.domain_events import EVERY

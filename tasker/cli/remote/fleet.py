@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
-from tasker.cli.remote.dead_letters import DeadLetterService, ReplayService
 from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.redaction import Redactor
-from tasker.services.audit import OperatorAction, RecordedAction
+from tasker.services.audit import OperatorAction
 from tasker.services.event_subscriptions import Subscription
-from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
-from tasker.services.fleet.brokers import BrokerReport
-from tasker.services.fleet.doctor import DoctorFinding
-from tasker.services.fleet.limits import LimitUse
-from tasker.services.fleet.overview import Overview
-from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
-from tasker.services.operators.pauses import PauseTarget
 from tasker.services.operators.reruns import StartedRerun
-from tasker.services.operators.steps import RetriedSteps
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.explain import Explanation
@@ -29,9 +20,24 @@ from tasker.services.tasks.lists import ListFilters
 from tasker.services.tasks.logs import StepLogLine
 from tasker.template.plan import Plan
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
+from tasker.views.fleet import RecordedAction
 from tasker.views.progress import TaskProgress
-from tasker.views.task_lists import PauseList, ProcessRow, RefusedMessage, TaskSummary, TransitionDetail
+from tasker.views.steps import RetriedSteps
+from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
+
+if TYPE_CHECKING:
+    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays
+    from tasker.operations.analytics import RemoteAnalytics
+    from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
+    from tasker.services.fleet.analytics import Analytics
+    from tasker.services.fleet.brokers import Queues
+    from tasker.services.fleet.doctor import Doctor
+    from tasker.services.fleet.limits import Limits
+    from tasker.services.fleet.overview import FleetOverview, Workers
+    from tasker.services.operators.dead_letters import DeadLetters
+    from tasker.services.operators.pauses import Pauses
+    from tasker.services.operators.replays import Replays
 
 View = dict[str, Any]
 
@@ -113,45 +119,10 @@ class PlanService(Protocol):
     async def registered(self, which: TemplateFilter = ..., *, limit: int = 1000) -> Sequence[View]: ...
 
 
-class PauseService(Protocol):
-    """Methods of `tasker.services.operators.pauses.Pauses`, documented there."""
-
-    async def pause(self, target: PauseTarget, *, actor: str, reason: str) -> bool: ...
-    async def resume(self, target: PauseTarget, *, actor: str, reason: str = "") -> int | None: ...
-    async def list(self, *, log: int = 20) -> PauseList: ...
-
-
-class LimitService(Protocol):
-    """Methods of `tasker.services.fleet.limits.Limits`, documented there."""
-
-    async def list(self, name: str | None = None, *, keys: int = ...) -> Sequence[LimitUse]: ...
-
-
-class WorkerService(Protocol):
-    """Methods of `tasker.services.fleet.overview.Workers`, documented there."""
-
-    async def list(self, *, stopped: bool = False) -> Sequence[ProcessRow]: ...
-
-
 class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> object: ...
-
-
-class AnalyticsService(Protocol):
-    """Methods of `tasker.services.fleet.analytics.Analytics`, documented there."""
-
-    async def performance(self, *, hours: float = 1.0) -> Performance: ...
-    async def bottlenecks(self, *, hours: float = 24.0, limit: int = 10, min_executions: int = 1) -> Bottlenecks: ...
-    async def versions(self, namespace: str, template: str) -> Sequence[VersionHistory]: ...
-    async def scaling(self, settings: ScalingSettings = ...) -> Sequence[ScalingAdvice]: ...
-
-
-class QueueService(Protocol):
-    """Methods of `tasker.services.fleet.brokers.Queues`, documented there."""
-
-    async def report(self) -> BrokerReport: ...
 
 
 class SubmissionService(Protocol):
@@ -174,18 +145,6 @@ class RequestService(Protocol):
         task_uuid: str | None = None,
         **options: Unpack[SubmissionOptions],
     ) -> str: ...
-
-
-class OverviewService(Protocol):
-    """Methods of `tasker.services.fleet.overview.FleetOverview`, documented there."""
-
-    async def overview(self) -> Overview: ...
-
-
-class DoctorService(Protocol):
-    """Methods of `tasker.services.fleet.doctor.Doctor`, documented there."""
-
-    async def findings(self) -> Sequence[DoctorFinding]: ...
 
 
 class OperatorLogService(Protocol):
@@ -239,27 +198,27 @@ class Fleet(Protocol):
     @property
     def schedules(self) -> ScheduleService: ...
     @property
-    def pauses(self) -> PauseService: ...
+    def pauses(self) -> Pauses | HttpPauses: ...
     @property
-    def limits(self) -> LimitService: ...
+    def limits(self) -> Limits | RemoteLimits: ...
     @property
-    def workers(self) -> WorkerService: ...
+    def workers(self) -> Workers | RemoteWorkers: ...
     @property
-    def dead_letters(self) -> DeadLetterService: ...
+    def dead_letters(self) -> DeadLetters | HttpDeadLetters: ...
     @property
-    def replays(self) -> ReplayService: ...
+    def replays(self) -> Replays | HttpReplays: ...
     @property
-    def analytics(self) -> AnalyticsService: ...
+    def analytics(self) -> Analytics | RemoteAnalytics: ...
     @property
-    def fleet(self) -> OverviewService: ...
+    def fleet(self) -> FleetOverview | RemoteOverview: ...
     @property
-    def queues(self) -> QueueService: ...
+    def queues(self) -> Queues | RemoteQueues: ...
     @property
     def submissions(self) -> SubmissionService: ...
     @property
     def requests(self) -> RequestService: ...
     @property
-    def doctor(self) -> DoctorService: ...
+    def doctor(self) -> Doctor | HttpDoctor: ...
     @property
     def template_texts(self) -> TemplateTextService: ...
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from tasker.cli.remote.decoding import decoded, decoded_list
+from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.http_client import HttpClient
 from tasker.views.schedules import Backfill, Schedule, ScheduleFire, UpcomingFire
 

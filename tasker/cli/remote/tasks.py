@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from tasker.cli.remote.decoding import decoded, decoded_list
+from tasker.client.calls.operations import decoded, decoded_list
 from tasker.client.http_client import HttpClient
 from tasker.engine.plans import EVERY, TemplateFilter
 from tasker.errors import StepNotFound, TaskNotFound
 from tasker.services.operators.reruns import StartedRerun
-from tasker.services.operators.steps import RetriedSteps
 from tasker.services.tasks.explain import Explained, Explanation
 from tasker.services.tasks.logs import StepLogLine
 from tasker.services.workflows.targets import registered_name
 from tasker.template.plan import Plan
 from tasker.views.progress import TaskProgress
+from tasker.views.steps import RetriedSteps
 from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
 
@@ -91,7 +91,7 @@ class HttpTasks:
 
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
         """Cancel the task; return its previous state."""
-        return str((await self._client.cancel_task(task_uuid, reason=reason))["previous_status"])
+        return str((await self._client.cancel_task(task_uuid, reason=reason, actor=actor or None))["previous_status"])
 
 
 class HttpSteps:
@@ -120,7 +120,7 @@ class HttpSteps:
         await self._client.complete_step(task_uuid, step_uuid, result, metadata=metadata, **more)
 
     async def retry(self, task_uuid: str, *, actor: str, reason: str) -> RetriedSteps:
-        return decoded(RetriedSteps, await self._client.retry_task(task_uuid, reason=reason, by=actor))
+        return await self._client.retry_task(task_uuid, reason=reason, actor=actor)
 
     async def _uuid(self, task_uuid: str, step: str) -> str:
         for row in (await self._client.get_task(task_uuid)).steps:
@@ -168,21 +168,16 @@ class HttpViews:
         self._client = client
 
     async def steps(self, task_uuid: str) -> Sequence[View]:
-        return [_view(step) for step in await self._client.list_step_data(task_uuid)]
+        return await self._client.list_step_data(task_uuid)
 
     async def step(self, task_uuid: str, step_uuid: str) -> View:
-        return _view(await self._client.get_step_data(task_uuid, step_uuid))
+        return await self._client.get_step_data(task_uuid, step_uuid)
 
     async def inputs(self, task_uuid: str, step_uuid: str) -> View:
         return await self._client.get_step_inputs(task_uuid, step_uuid)
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]:
         return await self._client.get_task_audit(task_uuid, step_uuid)
-
-
-def _view(step: Mapping[str, Any]) -> View:
-    """Return the step without the duplicate of its identifier."""
-    return {name: value for name, value in step.items() if name != "workflow_step_uuid"}
 
 
 class HttpPlans:

@@ -75,13 +75,6 @@ class OperatorCalls:
         """Return quarantined messages of one queue or all, with the reason, the newest first."""
         return list(await self.connection.get("/v1/refused-messages", {"queue": queue, "limit": limit}))
 
-    async def list_operator_actions(
-        self, *, actor: str | None = None, since: str | None = None, limit: int = 50
-    ) -> list[dict[str, Any]]:
-        """Return the operator actions of the audit log at `since` (ISO 8601) or later, newest first."""
-        params = {"actor": actor, "since": since, "limit": limit}
-        return list((await self.connection.get("/v1/operator_actions", params))["actions"])
-
     async def get_task_report(self, task_uuid: str) -> dict[str, Any]:
         """A task with all that is known of its steps: results, each failed attempt, what they wait for.
 
@@ -134,15 +127,6 @@ class OperatorCalls:
         parts = ["audit"] if step_uuid is None else ["workflow_steps", step_uuid, "audit"]
         return list(await self.connection.get(path("/v1/tasks", task_uuid, *parts)))
 
-    async def retry_task(self, task_uuid: str, *, reason: str = "", by: str | None = None) -> dict[str, Any]:
-        """Reset every failed step of a task.
-
-        The result has the names in `reset`, and in `left` those that may run only once. Raises `StateMachineError` for
-        a cancelled task.
-        """
-        body = {"reason": reason, "actor": by or self.initiator}
-        return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "retry"), body=body))
-
     async def rerun_task(
         self,
         task_uuid: str,
@@ -168,11 +152,3 @@ class OperatorCalls:
             "actor": by or self.initiator,
         }
         return dict(await self.connection.send("POST", path("/v1/tasks", task_uuid, "rerun"), body=body))
-
-    async def overview(self) -> dict[str, Any]:
-        """Return the current queues, processes, open circuit breakers and templates."""
-        return dict(await self.connection.get("/v1/overview"))
-
-    async def doctor(self) -> dict[str, Any]:
-        """Return the problems of the fleet and its database, each with a remedy."""
-        return dict(await self.connection.get("/v1/doctor"))

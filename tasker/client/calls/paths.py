@@ -9,7 +9,11 @@ from tasker.errors import UsageError
 
 def path(beginning: str, *parts: str) -> str:
     """Join the parts, each quoted as one path segment. Raises `UsageError` for an empty or invalid part."""
-    for part in parts:
-        if not part or part in (".", "..") or any("\ud800" <= character <= "\udfff" for character in part):
-            raise UsageError(f"{part!r} is not a name or an id")
-    return "/".join([beginning, *(quote(part, safe="") for part in parts)])
+    return "/".join([beginning, *map(segment, parts)])
+
+
+def segment(part: str) -> str:
+    """Quote one segment of a path. Raises `UsageError` if it is empty or invalid."""
+    if not part or part in (".", "..") or any("\ud800" <= character <= "\udfff" for character in part):
+        raise UsageError(f"{part!r} is not a name or an id")
+    return quote(part, safe="")

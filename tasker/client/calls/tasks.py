@@ -257,16 +257,20 @@ class TaskCalls:
         offset: int = 0,
         namespace: str | None = None,
         status: str | None = None,
+        cursor: str | None = None,
         **filters: Unpack[TaskFilters],
     ) -> TaskListResponse:
         """Return a page of at most 500 tasks, newest first. `status` is a task state, e.g. `complete`.
 
+        With a `cursor`, the `pagination.next_cursor` of the page before, it is the next page, wherever it begins.
         `pagination` says whether tasks come before and after those returned; its `page` is the one of `offset`. Raises
         `UsageError`.
         """
         _check_page(limit, offset)
+        if cursor and offset:
+            raise UsageError("a page begins at an offset or at a cursor", hint="leave one of them out")
         first, cut = divmod(offset, limit)
-        which = {"namespace": namespace, "status": status, "per_page": limit, **filters}
+        which = {"namespace": namespace, "status": status, "per_page": limit, "cursor": cursor, **filters}
         pages = [await self.connection.get("/v1/tasks", {**which, "page": first})]
         if cut and pages[0]["pagination"]["has_next"]:  # an offset inside a page needs two pages
             pages.append(await self.connection.get("/v1/tasks", {**which, "page": first + 1}))
@@ -276,12 +280,12 @@ class TaskCalls:
             pagination = replace(pagination, has_next=offset + limit < pagination.total_count, has_previous=True)
         return TaskListResponse(tasks[cut : cut + limit], pagination)
 
-    async def cancel_task(self, task_uuid: str, *, reason: str = "") -> dict[str, Any]:
+    async def cancel_task(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> dict[str, Any]:
         """Cancel a task and return its `task_uuid`, `status` and `previous_status`.
 
         Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
         """
-        params = {"reason": reason, "actor": self.initiator}
+        params = {"reason": reason, "actor": actor or self.initiator}
         answer = await self.connection.send("DELETE", path("/v1/tasks", task_uuid), params=params)
         return {name: answer.get(name) for name in ("task_uuid", "status", "previous_status")}
 

@@ -8,23 +8,26 @@ from uuid import UUID
 import orjson
 from fastapi import Query, Request
 
+from tasker.operations.fleet import FleetOperations
 from tasker.operations.permissions import Permission
+from tasker.operations.steps import StepOperations
 from tasker.server.api.tasks import MOST_STEPS, TaskUuid
 from tasker.server.auth.gate import actor_of, namespaces_of, needs
 from tasker.server.covering import may_search_inputs, redact_answer
+from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
 from tasker.server.routes import location_of, router
-from tasker.server.shapes.operators import DoctorResponse, HistoryEntry, RerunRequest, RetryRequest
+from tasker.server.shapes.operators import HistoryEntry, RerunRequest
 from tasker.server.shapes.problems import refusals
 from tasker.server.shapes.steps import StepAuditResponse
 from tasker.server.shapes.texts import Moment
-from tasker.services.fleet.doctor import to_dict
-from tasker.services.fleet.overview import Overview
 from tasker.services.operators.reruns import StartedRerun, where_to_begin
-from tasker.services.operators.steps import RetriedSteps
 from tasker.services.tasks.logs import StepLogLine
+from tasker.views.fleet import DoctorReport
+from tasker.views.overview import Overview
 from tasker.views.progress import TaskProgress
+from tasker.views.steps import RetriedSteps
 from tasker.views.task_lists import RefusedMessage, TaskSummary
 from tasker.views.tasks import TaskReport
 
@@ -32,7 +35,6 @@ routes = router("operators")
 Filter = Annotated[str | None, Query(max_length=255)]
 TASKS = needs(Permission.TASKS_READ)
 LISTED = needs(Permission.TASKS_LIST, confines=True)
-FLEET = needs(Permission.SYSTEM_ANALYTICS_READ)
 Hexadecimal = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{1,36}$", description="How the identifiers begin.")]
 
 
@@ -150,16 +152,9 @@ async def get_audit_of_task(request: Request, uuid: TaskUuid) -> Json:
     return Json(await redact_answer(request, uuid, await program_of(request).views.audit(uuid)))
 
 
-@routes.post(
-    "/v1/tasks/{uuid}/retry",
-    response_model=RetriedSteps,
-    responses=refusals(404),
-    **needs(Permission.STEPS_RESOLVE, operates=True),
-)
-async def retry_task(request: Request, uuid: TaskUuid, body: RetryRequest) -> Json:
-    """Run every failed step of a task again, in one transaction; 400 for a cancelled task."""
-    actor = actor_of(request, body.actor)
-    return Json(await program_of(request).steps.retry(uuid, actor=actor, reason=body.reason))
+@serves(routes, StepOperations.retry_task)
+async def retry_task(request: Request, task_uuid: str, reason: str, actor: str | None) -> RetriedSteps:
+    return await program_of(request).steps.retry(task_uuid, actor=actor_of(request, actor), reason=reason)
 
 
 @routes.post(
@@ -193,13 +188,11 @@ async def list_refused_messages(
     return Json(await program_of(request).tasks.refused(queue=queue, limit=limit))
 
 
-@routes.get("/v1/overview", response_model=Overview, responses=refusals(), **FLEET)
-async def get_overview(request: Request) -> Json:
-    """Return queues, processes, open breakers and templates, as `tasker top` shows them."""
-    return Json(await program_of(request).fleet.overview())
+@serves(routes, FleetOperations.overview)
+async def get_overview(request: Request) -> Overview:
+    return await program_of(request).fleet.overview()
 
 
-@routes.get("/v1/doctor", response_model=DoctorResponse, responses=refusals(), **FLEET)
-async def get_findings(request: Request) -> Json:
-    """Return problems of the fleet and its database, as `tasker doctor` shows them. Reads all open tasks."""
-    return Json(to_dict(await program_of(request).doctor.findings()))
+@serves(routes, FleetOperations.doctor)
+async def get_findings(request: Request) -> DoctorReport:
+    return DoctorReport(await program_of(request).doctor.findings())

@@ -12,7 +12,7 @@ from tasker.server.api.tasks import MOST_STEPS, TaskUuid
 from tasker.server.auth.gate import actor_of, needs
 from tasker.server.covering import redact_answer
 from tasker.server.program import program_of
-from tasker.server.rendering import Json, step_view
+from tasker.server.rendering import Json
 from tasker.server.routes import router
 from tasker.server.shapes.problems import refusals
 from tasker.server.shapes.steps import (
@@ -38,15 +38,14 @@ async def list_steps(
     offset: Annotated[int, Query(ge=0, le=100_000_000)] = 0,
 ) -> Json:
     """The steps of a task with their results, in topological order: a page of them."""
-    page = await program_of(request).views.steps(uuid, limit=limit, offset=offset)
-    steps = [step_view(step) for step in page]
+    steps = await program_of(request).views.steps(uuid, limit=limit, offset=offset)
     return Json(await redact_answer(request, uuid, steps))
 
 
 @routes.get(ONE, response_model=StepResponse, responses=refusals(404), **needs(Permission.STEPS_READ))
 async def get_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
     """Return one step with its result."""
-    step = step_view(await program_of(request).views.step(uuid, step_uuid))
+    step = await program_of(request).views.step(uuid, step_uuid)
     return Json(await redact_answer(request, uuid, step))
 
 
@@ -58,7 +57,7 @@ async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body:
     program = program_of(request)
     step = await program.views.step(uuid, step_uuid)
     await _act(request, uuid, step["name"], body)
-    return Json(await redact_answer(request, uuid, step_view(await program.views.step(uuid, step_uuid))))
+    return Json(await redact_answer(request, uuid, await program.views.step(uuid, step_uuid)))
 
 
 def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awaitable[None]:

@@ -58,15 +58,6 @@ class HistoryEntry(BaseModel):
     execution_time_ms: int | None
 
 
-class RetryRequest(BaseModel):
-    """Reason and actor of a retry of failed steps."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: Text = ""
-    actor: Text | None = None
-
-
 class RerunRequest(BaseModel):
     """First step, input (by default the task's own), reason and actor of a rerun."""
 
@@ -79,21 +70,3 @@ class RerunRequest(BaseModel):
     )
     reason: Text = ""
     actor: Text | None = None
-
-
-class Finding(BaseModel):
-    """Problem found by a check, with examples and a fix. `wrong` is false if it resolves itself."""
-
-    check: str
-    what: str
-    fix: str
-    wrong: bool
-    examples: list[str]
-
-
-class DoctorResponse(BaseModel):
-    """Checks that ran and their findings."""
-
-    wrong: bool
-    checks: list[str]
-    findings: list[Finding]

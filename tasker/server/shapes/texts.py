@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, Field
@@ -38,7 +38,12 @@ def _no_number(value: Any) -> Any:
     raise ValueError("expected a date and time such as 2026-01-31T12:00:00Z, got a number")
 
 
-Moment = Annotated[datetime, BeforeValidator(_no_number)]
+def _in_utc(value: datetime) -> datetime:
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime, BeforeValidator(_no_number), AfterValidator(_in_utc)]
+"""Time of a filter; without a zone it is in UTC."""
 
 
 def _duration(value: str) -> str:

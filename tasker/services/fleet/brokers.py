@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
 
 from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
@@ -14,9 +13,7 @@ from tasker.engine.calls import Engine
 from tasker.messaging.messages import POINTED_AT
 from tasker.messaging.port import QueueStats
 from tasker.messaging.service import MessagingService
-
-TOLERANCE = 20
-"""Number of messages in transit at any time; a smaller difference is ignored."""
+from tasker.views.fleet import BrokerReport, QueueInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,85 +29,6 @@ class LiveProcess:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pid} on {self.host}"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueReport:
-    """State of one queue. `expected` is the number of messages according to the database, or None if unknown."""
-
-    queue: str
-    stats: QueueStats | None
-    """None if the provider has no such queue."""
-    expected: int | None
-    readers: int
-    """Live processes that receive messages from it."""
-    paused: str | None = None
-    """Time, actor and reason of a pause; None if the queue is not paused."""
-    per_message: int = 1
-    """Maximum number of database entries that one message stands for."""
-
-    def remark(self) -> str | None:
-        """Return a remark if the queue is paused, or if provider and database differ significantly."""
-        if self.paused is not None:
-            return f"{self.queue} is paused {self.paused}. To resume: tasker resume --queue {self.queue}"
-        if self.expected is None:
-            return None
-        depth, unseen = (self.stats.depth, self.stats.unseen) if self.stats else (0, 0)
-        tolerance = max(TOLERANCE, self.expected // 10)
-        if (missing := self.expected - (depth + unseen) * self.per_message) > tolerance:
-            return (
-                f"{self.queue}: {missing} of {self.expected} steps enqueued in the database have no message here. "
-                f"Sweeps resend them; if the number does not drop, processes use another provider (tasker broker "
-                f"migrate)"
-            )
-        if (extra := depth - self.expected) > tolerance:
-            return f"{self.queue}: {extra} messages too many. They are doubled or outdated, and dropped when received"
-        return None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values; without a queue, depth is 0 and the other numbers are null."""
-        empty = {"depth": 0, **dict.fromkeys(("in_flight", "unseen", "oldest_seconds", "consumers"))}
-        numbers = {**empty, **(asdict(self.stats) if self.stats else {})}
-        return {
-            **numbers,
-            "queue": self.queue,
-            "readers": self.readers,
-            "in_database": self.expected,
-            "paused": self.paused,
-            "per_message": self.per_message,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerReport:
-    """State of the provider and every queue of the deployment."""
-
-    provider: str
-    healthy: bool
-    capabilities: dict[str, bool]
-    processes: dict[str, int]
-    """Live processes by the provider that they use."""
-    queues: tuple[QueueReport, ...]
-
-    def remarks(self) -> list[str]:
-        """Return all remarks for the operator as sentences."""
-        strangers = [
-            f"processes that use {name}, not {self.provider}: {number}. They see no message of this provider"
-            for name, number in self.processes.items()
-            if name not in ("", self.provider)
-        ]
-        return [*strangers, *(remark for queue in self.queues if (remark := queue.remark()))]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as a mapping of plain values."""
-        return {
-            "provider": self.provider,
-            "healthy": self.healthy,
-            "capabilities": self.capabilities,
-            "processes": self.processes,
-            "queues": [queue.to_dict() for queue in self.queues],
-            "remarks": self.remarks(),
-        }
 
 
 async def broker_report(
@@ -129,22 +47,31 @@ async def broker_report(
     queues = {namespace: names.step_queue(namespace) for namespace in sorted(waiting if only is None else only)}
     stats = await messaging.all_stats([*queues.values(), *names.orchestration()])
     reports = [
-        QueueReport(queue, stats.get(queue), waiting.get(namespace, 0), serving[namespace])
+        _queue_info(queue, stats.get(queue), waiting.get(namespace, 0), serving[namespace])
         for namespace, queue in queues.items()
     ]
     paused = await _paused(connection)
     for queue in names.orchestration():
         parked = await _parked(connection) if queue == names.step_results else None
         per_message = POINTED_AT if queue == names.step_results else 1
-        reports.append(QueueReport(queue, stats.get(queue), parked, orchestrators, paused.get(queue), per_message))
+        info = _queue_info(queue, stats.get(queue), parked, orchestrators)
+        reports.append(replace(info, paused=paused.get(queue), per_message=per_message))
     return BrokerReport(
         provider=provider,
         healthy=await messaging.health_check(),
         capabilities=asdict(messaging.capabilities),
         processes=dict(Counter(process.backend for process in running)),
         queues=tuple(
-            report for report in reports if report.stats or report.expected or report.readers or report.paused
+            report for report in reports if report.exists or report.in_database or report.readers or report.paused
         ),
+    )
+
+
+def _queue_info(queue: str, stats: QueueStats | None, in_database: int | None, readers: int) -> QueueInfo:
+    if stats is None:
+        return QueueInfo(queue, 0, None, None, None, None, readers, in_database)
+    return QueueInfo(
+        queue, stats.depth, stats.in_flight, stats.unseen, stats.oldest_seconds, stats.consumers, readers, in_database
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
 from tasker.version import __version__
+from tasker.views.fleet import CHECKS, DoctorFinding
 
 WAITED_SECONDS = 30.0
 """Age of an enqueued step from which it should have a message: sweeps repair a lost one within seconds."""
@@ -139,20 +139,6 @@ CONNECTIONS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorFinding:
-    """Finding of one of the `CHECKS`, with examples and the `fix`.
-
-    `wrong` is False for problems that repair themselves and for mere information.
-    """
-
-    check: str
-    what: str
-    fix: str
-    wrong: bool = True
-    examples: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class LiveProcessRow:
     """Process with a valid lease; `ahead_ms` is the difference of its clock from the database's when it started."""
 
@@ -164,9 +150,6 @@ class LiveProcessRow:
     namespaces: Sequence[str]
     slots: int
     ahead_ms: int
-
-
-CHECKS = ("versions", "connections", "settings", "clocks", "rows", "queues")
 
 
 class Doctor:
@@ -331,12 +314,3 @@ def unheld(steps: Sequence[str], swept: bool) -> DoctorFinding:
     )
     what = f"in progress on a worker that is not alive: {len(steps)}"
     return DoctorFinding("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
-
-
-def to_dict(findings: Sequence[DoctorFinding]) -> dict[str, Any]:
-    """Return the findings as a mapping of plain values (`tasker doctor --format json`)."""
-    return {
-        "wrong": any(finding.wrong for finding in findings),
-        "checks": CHECKS,
-        "findings": [asdict(finding) for finding in findings],
-    }

@@ -18,9 +18,11 @@ from tasker.resilience.breaker import BreakerReading, BreakerState
 from tasker.services.fleet.health import ServerHealth
 from tasker.services.fleet.metric_catalogue import CATALOGUE as CATALOGUE  # re-exported with the values
 from tasker.services.fleet.metric_catalogue import Sample, exposition, families
-from tasker.services.fleet.overview import FleetOverview, Overview
-from tasker.services.fleet.scaling import ScalingAdvice, scaling
+from tasker.services.fleet.overview import FleetOverview
+from tasker.services.fleet.scaling import scaling
 from tasker.version import __version__
+from tasker.views.analytics import ScalingAdvice
+from tasker.views.overview import Overview
 
 FRESH_SECONDS = 5.0
 """Time for which values of the fleet are cached, so that frequent scrapes do not burden the database."""

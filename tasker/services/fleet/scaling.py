@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from math import ceil
-from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.errors import UsageError
+from tasker.operations.analytics import BY_DEFAULT, ScalingSettings
+from tasker.views.analytics import ScalingAdvice
 
 FULL = 0.8
 """Share of busy slots at which workers count as fully loaded."""
 LEAST_SHARE = 0.25
 SHORTEST_SECONDS = 0.001
 """Minimum duration of a step: durations are whole milliseconds, so 0 means less than this."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingSettings:
-    """Thresholds of the recommendation. Between the two depths nothing changes."""
-
-    min_workers: int = 2
-    max_workers: int = 50
-    scale_up_depth: int = 100
-    """More workers if more steps wait."""
-    scale_down_depth: int = 10
-    """One worker less if fewer steps wait."""
-    steps_per_worker: int = 25
-    """Waiting steps per worker while the speed of the steps is unknown."""
-    clear_within_seconds: float = 60.0
-    """More workers if the current ones need longer for the waiting steps."""
-    cooldown_seconds: float = 300.0
-    """Minimum time since a worker started or stopped before fewer are recommended. More are recommended at once."""
-
-
-BY_DEFAULT = ScalingSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,26 +107,6 @@ def _fewer(load: NamespaceLoad, settings: ScalingSettings) -> Recommendation | N
 
 WINDOW_SECONDS = 300.0
 """Period from which the rates are computed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingAdvice:
-    """Recommended number of workers of a namespace with the reason and its inputs (as in `NamespaceLoad`)."""
-
-    namespace: str
-    recommended_workers: int
-    reason: str
-    workers: int
-    slots: int
-    in_hand: int
-    depth: int
-    drain_per_second: float | None
-    step_seconds: float | None
-    clears_in_seconds: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the advice as a mapping of plain values."""
-        return asdict(self)
 
 
 async def scaling(

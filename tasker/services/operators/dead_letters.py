@@ -13,7 +13,7 @@ from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.errors.remedies import see
 from tasker.json_values import encode
 from tasker.services.audit import audited
-from tasker.services.operators.steps import RetriedSteps, Steps
+from tasker.services.operators.steps import Steps
 from tasker.services.tasks.read import checked, names, not_found
 from tasker.template.diagnostics import did_you_mean
 from tasker.views.dead_letters import (
@@ -25,6 +25,8 @@ from tasker.views.dead_letters import (
     ReasonStats,
     TaskHealth,
 )
+from tasker.views.model import snake_case
+from tasker.views.steps import RetriedSteps
 
 
 class DeadLetters:
@@ -144,7 +146,7 @@ class DeadLetters:
         *,
         status: str | None = None,
         notes: str | None = None,
-        by: str | None = None,
+        resolved_by: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> DeadLetter:
         """Update an entry: values that are None stay unchanged, and metadata is merged into the existing metadata.
@@ -153,7 +155,7 @@ class DeadLetters:
         `StateMachineError` if a closed entry would become pending while its task has another pending one.
         """
         entry = _entry(entry_uuid)
-        params = {"entry": entry, "notes": notes, "by": by, "metadata": _json(metadata)}
+        params = {"entry": entry, "notes": notes, "by": resolved_by, "metadata": _json(metadata)}
         if status == "pending" and (other := await self._pending_beside(entry)):
             raise StateMachineError(f"its task has another pending entry: {other}", hint="close that entry first")
         if not await self._query("update", status=known(status, STATUSES, "status"), **params):
@@ -170,7 +172,7 @@ class DeadLetters:
         done = await self._steps.retry(entry.task_uuid, actor=actor, reason=reason)
         if done.reset:
             notes = "\n".join(filter(None, (entry.resolution_notes, f"retried: {reason}")))
-            await self.update(entry_uuid, status="manually_resolved", notes=notes, by=actor)
+            await self.update(entry_uuid, status="manually_resolved", notes=notes, resolved_by=actor)
         return done
 
     async def _pending_beside(self, entry: str) -> str | None:
@@ -191,7 +193,7 @@ def known(word: str | None, words: Sequence[str], what: str) -> str | None:
     """Return the word in the database's spelling; `MaxRetriesExceeded` is accepted too. Raises `UsageError`."""
     if word is None:
         return None
-    plain = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
+    plain = snake_case(word)
     if plain not in words:
         hint = did_you_mean(plain, words) or f"one of: {', '.join(words)}"
         raise UsageError(f"{word!r} is not a valid {what} of a dead letter", hint=hint)

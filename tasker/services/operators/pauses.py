@@ -17,7 +17,8 @@ from tasker.services.audit import audited
 from tasker.services.tasks.read import checked
 from tasker.settings.defaults import MARK_SLICE
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.views.task_lists import Pause, PauseList
+from tasker.views.fleet import Pause, PauseList
+from tasker.views.model import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Pauses:
 
     async def list(self, *, log: int = 20) -> PauseList:
         """Return the current pauses with what each stops, and the newest `log` entries of the log of pauses."""
-        pause_list = PauseList.parse(await self._engine.read("paused", {"limit": log}))
+        pause_list: PauseList = decode(PauseList, await self._engine.read("paused", {"limit": log}))
         return replace(pause_list, pauses=[await self._counted(pause) for pause in pause_list.pauses])
 
     async def of_task(self, task: str) -> Pause | None:
@@ -152,7 +153,7 @@ class Pauses:
         The steps that it stops are not counted.
         """
         rows = await self._engine.connection.execute(query("tasks", "own_pause"), {"task": checked(task)})
-        return next((Pause(**pause) for (pause,) in rows), None)
+        return next((decode(Pause, pause) for (pause,) in rows), None)
 
     async def _counted(self, pause: Pause) -> Pause:
         return pause if pause.queue is None else replace(pause, held=await self._messages(pause.queue))

@@ -3,77 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.answers import ReplayAnswer
 from tasker.engine.calls import Engine
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.errors.remedies import see
+from tasker.operations.dead_letters import RATES, FailureSelection, Steered
 from tasker.services.audit import audited
 from tasker.services.operators.dead_letters import known
 from tasker.settings.defaults import REPLAY_STEPS
-from tasker.views.dead_letters import REASONS
-
-MOST_TASKS = 100_000
-"""Maximum number of tasks of one replay."""
-RATES = (0.001, 1000.0)
-"""Bounds of the rate, in tasks per second."""
-Steered = Literal["running", "paused", "cancelled"]
-
-
-@dataclass(frozen=True, slots=True)
-class FailureSelection:
-    """Selection of pending entries; conditions that are None do not apply.
-
-    With a fingerprint only the steps with that failure are reset, else every failed step.
-    """
-
-    fingerprint: str | None = None
-    namespace: str | None = None
-    template: str | None = None
-    reason: str | None = None
-    since: datetime | None = None
-    limit: int = MOST_TASKS
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayPlan:
-    """Effect of a replay: the numbers of tasks and steps.
-
-    `once` counts lost steps that are not reset because they may run only once. `replay_uuid` is None if there is
-    nothing to do, or for a dry run.
-    """
-
-    replay_uuid: str | None
-    tasks: int
-    steps: int
-    once: int
-    templates: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """Progress of a replay: `replayed` and `skipped` of `total` tasks.
-
-    `state` is `running`, `paused`, `complete` or `cancelled`.
-    """
-
-    replay_uuid: str
-    state: str
-    fingerprint: str | None
-    filter: Mapping[str, Any]
-    rate_per_second: float
-    actor: str
-    reason: str
-    total: int
-    replayed: int
-    skipped: int
-    created_at: datetime
-    finished_at: datetime | None
+from tasker.views.dead_letters import REASONS, Replay, ReplayPlan
 
 
 class Replays:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.answers import OperatorAnswer, RetryAnswer
 from tasker.engine.calls import Engine
@@ -19,17 +18,9 @@ from tasker.handlers.claims import Verdict
 from tasker.json_values import encode
 from tasker.services.audit import audited
 from tasker.services.tasks.read import checked, not_found
+from tasker.views.steps import RetriedSteps
 
 MAX_REPLANS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RetriedSteps:
-    """Names of the steps that run again, and of lost steps that were not reset because they may run only once (rule
-    11)."""
-
-    reset: tuple[str, ...]
-    left: tuple[str, ...]
 
 
 class Steps:

@@ -168,6 +168,8 @@ def _task(row: View) -> View:
     counts = StepCounts(total, done, failed, cancelled, active, retrying, held)
     return {
         **_with_utc(row),
+        "current_state": row["status"],
+        "duration_ms": _milliseconds(row["created_at"], row["completed_at"]),
         "total_steps": total,
         "pending_steps": total - done - failed - cancelled - active - retrying,
         "in_progress_steps": active,
@@ -187,6 +189,7 @@ def _step(row: View) -> View:
     eligible = row["attempts"] == 0 or (retryable and row["attempts"] < row["max_attempts"])
     return {
         **_with_utc(row),
+        "workflow_step_uuid": row["step_uuid"],
         "dependencies_satisfied": unmet == 0,
         "completed_parents": row["total_parents"] - unmet,
         "retry_eligible": eligible,
@@ -196,8 +199,7 @@ def _step(row: View) -> View:
 
 def _readiness(step: View) -> View:
     """Return the step as listed in its task, without its result."""
-    rest = {key: value for key, value in step.items() if key not in ("step_uuid", "results", "completed_at")}
-    return {"workflow_step_uuid": step["step_uuid"], **rest}
+    return {key: value for key, value in step.items() if key not in ("step_uuid", "results", "completed_at")}
 
 
 def _pagination(limit: int, offset: int, count: int) -> View:
@@ -210,6 +212,12 @@ def _pagination(limit: int, offset: int, count: int) -> View:
         "has_next": offset + limit < count,
         "has_previous": offset > 0,
     }
+
+
+def _milliseconds(began: str, ended: str | None) -> int | None:
+    if ended is None:
+        return None
+    return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds() * 1000)
 
 
 def _with_utc(row: View) -> View:

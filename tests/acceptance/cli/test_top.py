@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from tasker.cli.commands.top import overview_text
-from tasker.services.fleet.overview import OpenBreaker, Overview, Process, Queue, RunningStep, TemplatePace
+from tasker.views.overview import OpenBreaker, Overview, Process, Queue, RunningStep, TemplatePace
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, run_json
 

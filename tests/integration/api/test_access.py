@@ -271,6 +271,27 @@ def test_every_route_that_changes_something_by_hand_is_kept() -> None:
     assert [route.path for route in changing if not (route.openapi_extra or {}).get(OPERATES)] == []
 
 
+LIMITED = """\
+name: limited
+namespace_name: shop
+version: 1.0.0
+steps:
+  - {name: check, handler: shop.check, concurrency: {key: input.order_id, limit: 1}}
+"""
+
+
+async def test_keys_of_limits_are_shown_to_nobody_who_may_not_read_sensitive_values(guarded: httpx.AsyncClient) -> None:
+    root = by("everything")
+    await guarded.post("/v1/templates", json={"yaml": LIMITED}, headers=root)
+    asked = {"namespace": "shop", "name": "limited", "context": {"order_id": 7}}
+    await guarded.post("/v1/tasks", json=asked, headers=root)
+
+    for headers, hidden in ((root, False), (by("but data:read_sensitive"), True)):
+        limits = (await guarded.get("/v1/limits", headers=headers)).json()["limits"]
+        (keys,) = [limit["keys"] for limit in limits if limit["name"] == "step shop/limited/check"]
+        assert (keys is None) is hidden
+
+
 async def test_what_a_schema_marks_as_sensitive_is_shown_to_nobody_who_may_not_read_it(
     app: tasker.App, guarded: httpx.AsyncClient, module_database_url: str
 ) -> None:

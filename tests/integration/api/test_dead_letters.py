@@ -7,8 +7,9 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.server.shapes.dead_letters import DlqEntry, DlqInvestigationQueueEntry, DlqStats, StalenessMonitoring
 from tasker.services.submission.submit import Submission
+from tasker.views.dead_letters import DeadLetter, QueuedInvestigation, ReasonStats, TaskHealth
+from tasker.views.model import decode
 from tests.support.registered import submit_registered
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
@@ -28,14 +29,14 @@ async def failing(app: tasker.App, key: str) -> str:
 
 
 async def test_a_task_that_failed_is_listed_counted_queued_and_shown(client: httpx.AsyncClient, failed: str) -> None:
-    listed = [DlqEntry(**each) for each in (await client.get("/v1/dlq")).json()]
-    shown = DlqEntry(**(await client.get(f"/v1/dlq/task/{failed}")).json())
-    queued = [DlqInvestigationQueueEntry(**each) for each in (await client.get("/v1/dlq/investigation-queue")).json()]
-    stats = [DlqStats(**each) for each in (await client.get("/v1/dlq/stats")).json()]
+    listed = decode(list[DeadLetter], (await client.get("/v1/dlq")).json())
+    told = (await client.get(f"/v1/dlq/task/{failed}")).json()
+    queued = decode(list[QueuedInvestigation], (await client.get("/v1/dlq/investigation-queue")).json())
+    stats = decode(list[ReasonStats], (await client.get("/v1/dlq/stats")).json())
 
     assert failed in [each.task_uuid for each in listed]
-    assert (shown.dlq_reason, shown.resolution_status) == ("PermanentFailure", "Pending")
-    assert shown.task_snapshot["workflow_steps"][0]["last_error"]["message"] == "less than nothing"
+    assert (told["dlq_reason"], told["resolution_status"]) == ("PermanentFailure", "Pending")
+    assert told["task_snapshot"]["workflow_steps"][0]["last_error"]["message"] == "less than nothing"
     assert failed in [each.task_uuid for each in queued]
     assert sum(each.pending for each in stats) == len(queued)
 
@@ -52,10 +53,10 @@ async def test_an_investigation_is_kept_and_closed(client: httpx.AsyncClient, fa
     )
 
     assert closed.status_code == 200
-    after = DlqEntry(**(await client.get(f"/v1/dlq/task/{failed}")).json())
-    assert (after.resolution_status, after.resolved_by) == ("ManuallyResolved", "ann")
-    assert (after.resolution_notes, after.metadata) == ("corrected", {"root_cause": "price list"})
-    assert after.resolution_timestamp is not None
+    after = (await client.get(f"/v1/dlq/task/{failed}")).json()
+    assert (after["resolution_status"], after["resolved_by"]) == ("ManuallyResolved", "ann")
+    assert (after["resolution_notes"], after["metadata"]) == ("corrected", {"root_cause": "price list"})
+    assert after["resolution_timestamp"] == after["resolved_at"] is not None
     resolved = (await client.get("/v1/dlq", params={"resolution_status": word})).json()
     assert entry in [each["dlq_entry_uuid"] for each in resolved]
 
@@ -68,8 +69,8 @@ async def test_a_task_goes_on_and_its_entry_is_closed_in_one_request(
     done = await client.post(f"/v1/dlq/entry/{entry}/retry", json={"reason": "the price is right", "actor": "ann"})
 
     assert (done.status_code, done.json()) == (200, {"reset": ["check"], "left": []})
-    after = DlqEntry(**(await client.get(f"/v1/dlq/entry/{entry}")).json())
-    assert (after.resolution_status, after.resolved_by) == ("ManuallyResolved", "ann")
+    after = decode(DeadLetter, (await client.get(f"/v1/dlq/entry/{entry}")).json())
+    assert (after.resolution_status, after.resolved_by) == ("manually_resolved", "ann")
     assert after.resolution_notes == "retried: the price is right"
 
 
@@ -93,7 +94,7 @@ async def test_what_cannot_be_kept_and_what_has_no_meaning_is_refused(
 
 async def test_open_tasks_are_told_with_their_health(app: tasker.App, client: httpx.AsyncClient) -> None:
     found = (await client.get("/v1/dlq/staleness", params={"limit": 5})).json()
-    assert all(StalenessMonitoring(**each) for each in found)
+    assert all(decode(list[TaskHealth], found))
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import httpx
 import pytest
 
 import tasker
-from tasker.server.shapes.fleet import (
-    HandlerListResponse,
-    LimitListResponse,
-    PauseListResponse,
-    QueuesResponse,
-    WorkerListResponse,
-)
+from tasker.views.fleet import BrokerReport, HandlerInfo, LimitUse, PauseList, WorkerInfo
+from tasker.views.model import decode
 from tests.integration.api.program import order
 from tests.integration.api.test_errors import UNKNOWN, problem
 
@@ -20,19 +17,19 @@ from tests.integration.api.test_errors import UNKNOWN, problem
 async def test_who_is_at_work_is_listed_with_handlers(client: httpx.AsyncClient) -> None:
     live = [
         each
-        for each in WorkerListResponse.model_validate((await client.get("/v1/workers")).json()).workers
+        for each in decode(list[WorkerInfo], (await client.get("/v1/workers")).json()["workers"])
         if each.state == "live"
     ]
     assert [each.kind for each in live] == ["worker"]
     assert "shop.check" in live[0].callables
 
     for path, expected in (("", True), ("/shop", True), ("/elsewhere", False), ("/shop/shop.check", True)):
-        found = HandlerListResponse.model_validate((await client.get(f"/v1/handlers{path}")).json())
-        assert any(each.name == "shop.check" for each in found.handlers) is expected, path
+        found = decode(list[HandlerInfo], (await client.get(f"/v1/handlers{path}")).json()["handlers"])
+        assert any(each.name == "shop.check" for each in found) is expected, path
 
 
 async def test_queues_are_shown_beside_what_the_database_says(client: httpx.AsyncClient) -> None:
-    found = QueuesResponse.model_validate((await client.get("/v1/queues")).json())
+    found = decode(BrokerReport, (await client.get("/v1/queues")).json())
 
     assert found.healthy
     assert all(each.depth >= 0 for each in found.queues)
@@ -55,7 +52,7 @@ async def test_limits_are_listed_with_what_runs_and_waits(client: httpx.AsyncCli
             "/v1/tasks", json={**order(number), "name": "limited", "context": {"order_id": 7, "n": number}}
         )
 
-    found = LimitListResponse.model_validate((await client.get("/v1/limits")).json()).limits
+    found = decode(Sequence[LimitUse], (await client.get("/v1/limits")).json()["limits"])
 
     assert {(limit.name, limit.most, limit.rate) for limit in found} == {
         ("step shop/limited/check", 2, None),
@@ -74,7 +71,7 @@ async def test_what_is_paused_starts_when_it_is_resumed(client: httpx.AsyncClien
     assert (await client.post("/v1/pauses", json=asked)).json()["paused"] is False
     task = (await client.post("/v1/tasks", json=order(1))).json()["task_uuid"]
 
-    (pause,) = PauseListResponse.model_validate((await client.get("/v1/pauses")).json()).pauses
+    (pause,) = decode(PauseList, (await client.get("/v1/pauses")).json()).pauses
     assert (pause.actor, pause.reason, pause.held) == ("ada", "the bank is closed", 1)
     resumed = await client.delete("/v1/pauses", params={"template": "shop/orders"})
     assert resumed.json() == {"target": "shop/orders", "resumed": True, "held": 1}

@@ -16,9 +16,9 @@ import tasker
 from tasker.db.connection import Connection
 from tasker.db.pool import Pool
 from tasker.services.fleet.metric_catalogue import CATALOGUE
-from tasker.services.fleet.overview import Overview
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
+from tasker.views.overview import Overview
 from tests.integration.api.conftest import own_app
 from tests.integration.api.program import WAITING
 from tests.support.registered import submit_registered

@@ -114,7 +114,7 @@ def test_a_worker_starts_works_and_stops(folder: Path) -> None:
     worker.stop()
     worker.stop()
 
-    assert task.status == "complete"
+    assert (task.status, task.current_state, task.duration_ms is not None) == ("complete", "complete", True)
     assert heard == ["completed", "completed"], "delivered before the bridge is stopped"
     assert (Worker.instance(), worker.is_running, EventBridge.instance().is_active) == (None, False, False)
 

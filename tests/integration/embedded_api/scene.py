@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 import tasker
-from tasker.services.operators.replays import FailureSelection
+from tasker.operations.dead_letters import FailureSelection
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 

@@ -18,10 +18,10 @@ from fastapi.routing import APIRoute
 import tasker
 from tasker.db.transactions import Transaction
 from tasker.errors import DatabaseError
+from tasker.operations.dead_letters import FailureSelection
 from tasker.server.application import SUBJECTS, application
 from tasker.server.auth.gate import OPERATES
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.operators.replays import FailureSelection
 from tests.integration.embedded_api.kept_actions import Written, rows_written
 from tests.integration.embedded_api.scene import Scene, set_up
 from tests.support.command_line import invoke
@@ -46,7 +46,9 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.pauses.resume": lambda scene: scene.app.pauses.resume(PauseTarget.of(task=scene.waiting), **WHO),
     "App.pauses.pause queue": lambda scene: scene.app.pauses.pause(PauseTarget.of(queue=QUEUE), **WHO),
     "App.dead_letters.open": lambda scene: scene.app.dead_letters.open(scene.waiting, actor="ada"),
-    "App.dead_letters.update": lambda scene: scene.app.dead_letters.update(scene.entry, notes="seen", by="ada"),
+    "App.dead_letters.update": lambda scene: scene.app.dead_letters.update(
+        scene.entry, notes="seen", resolved_by="ada"
+    ),
     "App.dead_letters.retry": lambda scene: scene.app.dead_letters.retry(scene.entry, **WHO),
     "App.replays.begin": lambda scene: scene.app.replays.begin(FailureSelection(), **WHO),
     "App.replays.steer": lambda scene: scene.app.replays.steer(scene.replay, "paused"),

@@ -24,8 +24,8 @@ from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
 from tasker.errors import ConnectionLost, DatabaseError, StateMachineError, TemplateError
 from tasker.messaging.service import MessagingService
-from tasker.services.audit import RecordedAction
 from tasker.settings.retention import RetentionRule
+from tasker.views.fleet import RecordedAction
 from tests.integration.embedded_api.test_ends_by_operators import HELD
 from tests.support.command_line import invoke
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tasker
+from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient, SyncHttpClient, TaskResponse
 from tasker.client.calls.tasks import TaskCalls
 from tasker.errors import (
@@ -26,6 +27,8 @@ from tasker.errors import (
     TemplateNotFound,
     UsageError,
 )
+from tasker.operations.analytics import ScalingSettings
+from tasker.operations.dead_letters import FailureSelection
 from tasker.server.application import described
 from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
@@ -153,8 +156,8 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.delete_schedule(NIGHTLY),
         client.list_workers(),
         client.list_handlers(),
-        client.list_handlers("shop"),
-        client.list_handlers("shop", "shop.check"),
+        client.list_handlers_of("shop"),
+        client.get_handler("shop", "shop.check"),
         client.list_queues(),
         client.list_limits(keys=3),
         client.list_pauses(),
@@ -163,7 +166,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.performance(),
         client.template_history("shop", "orders"),
         client.bottlenecks(),
-        client.scaling(min_workers=1),
+        client.scaling(ScalingSettings(min_workers=1)),
         client.health_check(),
         client.detailed_health(),
         client.is_live(),
@@ -181,12 +184,12 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.open_dead_letter(task.task_uuid, notes="look"),
         client.list_replays(),
         client.get_replay(NOBODY),
-        client.begin_replay({"namespace": "shop"}, dry_run=True),
+        client.begin_replay(FailureSelection(namespace="shop"), dry_run=True),
         client.steer_replay(NOBODY, "paused"),
         client.list_tasks_briefly(tags=["a"]),
         client.list_identifiers("0199"),
         client.list_refused_messages(),
-        client.list_operator_actions(actor="ada", since="2026-01-31T10:00:00Z", limit=3),
+        client.list_operator_actions(actor="ada", since=datetime(2026, 1, 31, tzinfo=UTC), limit=3),
         client.get_task_report(task.task_uuid),
         client.get_task_history(task.task_uuid),
         client.get_task_progress(task.task_uuid),
@@ -222,6 +225,30 @@ async def test_a_page_that_begins_between_two_pages_is_put_together(client: Http
     whole = [task.task_uuid for task in (await client.list_tasks(limit=7)).tasks]
 
     assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
+
+
+async def test_pages_are_read_by_their_cursors(client: HttpClient) -> None:
+    await client.create_tasks([order(amount, tags=["by cursor"]) for amount in range(960, 965)])
+    pages = [await client.list_tasks(limit=2, tag=["by cursor"])]
+    while cursor := pages[-1].pagination.next_cursor:
+        pages.append(await client.list_tasks(limit=2, tag=["by cursor"], cursor=cursor))
+
+    whole = await client.list_tasks(tag=["by cursor"])
+    assert [len(page.tasks) for page in pages] == [2, 2, 1]
+    assert [task.task_uuid for page in pages for task in page.tasks] == [task.task_uuid for task in whole.tasks]
+    with pytest.raises(UsageError, match="an offset or at a cursor"):
+        await client.list_tasks(offset=2, cursor="x")
+
+
+async def test_who_cancels_a_task_is_recorded(app: tasker.App, client: HttpClient) -> None:
+    (plan,) = compile_text(WAITING).plans
+    await app.plans.register(plan)
+    tasks = [await client.create_task("waiting", namespace="nobody") for _ in range(2)]
+    await HttpFleet(client).tasks.cancel(tasks[0].task_uuid, reason="no", actor="ann")
+    await client.cancel_task(tasks[1].task_uuid)
+
+    histories = [await app.tasks.history(task.task_uuid) for task in tasks]
+    assert [(history[-1].metadata or {})["actor"] for history in histories] == ["ann", "ada"]
 
 
 async def test_pagination_is_that_of_the_page_from_the_offset(client: HttpClient) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tasker
-from tasker.cli.remote.dead_letters import HttpReplays
+from tasker.cli.remote.http_fleet import HttpReplays
 from tasker.client import HttpClient
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
-from tasker.services.operators.replays import FailureSelection
+from tasker.operations.dead_letters import FailureSelection
 from tasker.services.submission.submit import Submission
 from tests.support.registered import submit_registered
 
@@ -43,7 +43,7 @@ async def test_what_is_not_there_and_a_group_that_nobody_named_are_refused(clien
     with pytest.raises(DeadLetterNotFound):
         await through.get(NOBODY)
     with pytest.raises(UsageError, match="expected a filter of entries"):
-        await client.begin_replay({})
+        await client.begin_replay(FailureSelection())
     with pytest.raises(UsageError):
-        await client.begin_replay({"all": True}, rate=0)
+        await client.begin_replay(FailureSelection(), all=True, rate=0)
     assert (await through.plan(FailureSelection())).replay_uuid is None

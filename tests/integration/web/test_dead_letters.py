@@ -179,7 +179,7 @@ async def test_tasks_near_their_limit_are_told_with_what_excuses_them(app: taske
 
 async def test_words_of_entries_and_of_addresses_are_text(app: tasker.App, site: Site) -> None:
     entry = await app.dead_letters.open(await waiting(app), actor=EVIL, notes=EVIL, metadata={EVIL: EVIL})
-    await app.dead_letters.update(entry.dlq_entry_uuid, status="cancelled", by=EVIL)
+    await app.dead_letters.update(entry.dlq_entry_uuid, status="cancelled", resolved_by=EVIL)
     path = f"dead-letters/entries/{entry.dlq_entry_uuid}"
     assert (await site.get(path)).text.count("&lt;script&gt;") > 3
     for page in (*(f"dead-letters{each}" for each in PAGES), path, "dead-letters/replay"):

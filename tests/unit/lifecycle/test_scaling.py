@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.services.fleet.scaling import BY_DEFAULT, NamespaceLoad, ScalingSettings, recommend_workers
+from tasker.operations.analytics import BY_DEFAULT, ScalingSettings
+from tasker.services.fleet.scaling import NamespaceLoad, recommend_workers
 
 QUIET = NamespaceLoad("shop", depth=0, workers=4, slots=40, in_hand=0)
 

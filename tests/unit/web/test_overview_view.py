@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from tasker.server.web.presenters.overview import charts_of, figures, namespaces, needs
-from tasker.services.fleet.overview import Activity, NamespaceActivity, OpenBreaker, Overview, Process, Queue, Unserved
+from tasker.views.overview import Activity, NamespaceActivity, OpenBreaker, Overview, Process, Queue, Unserved
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUEUE = Queue("shop", enqueued=0, held=0, paused=0, taken=0, processes=1)

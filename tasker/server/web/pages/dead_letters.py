@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from tasker.errors import TaskerError, UsageError
+from tasker.operations.dead_letters import MOST_TASKS, Steered
 from tasker.operations.permissions import Permission
-from tasker.server.api.operators import may_close, own_entry, redacted_entries
+from tasker.server.api.operators import may_close, own_entry, redacted_entries, redacted_entry
 from tasker.server.auth.gate import actor_of, caller_of, namespaces_of, needs
 from tasker.server.covering import redact_failures
 from tasker.server.errors import problem_of, status_of
@@ -21,7 +21,6 @@ from tasker.server.routes import require_task
 from tasker.server.web.forms import Form
 from tasker.server.web.pages.task import redacted_report
 from tasker.server.web.presenters.dead_letters import (
-    MOST_TASKS,
     REMEDIES,
     EntrySearch,
     ReplayCourse,
@@ -67,11 +66,11 @@ async def show_queue(request: Request, namespace: Name = "") -> Response:
 async def show_groups(request: Request, namespace: Name = "") -> Response:
     """Show pending entries grouped by failure, largest group first."""
     service, where = program_of(request).dead_letters, _within(request, namespace)
-    unredacted = [asdict(failure) for failure in await service.groups(limit=GROUPED, namespaces=where)]
-    groups = await redact_failures(request, unredacted, lambda group: group["namespaces"])
-    trend = await service.trend([failure["fingerprint"] for failure in groups], hours=HOURS, namespaces=where)
-    rows = [{**failure, "trend": trend[failure["fingerprint"]]} for failure in groups]
-    return page(request, "dead_letters/groups.html", groups=rows, namespace=namespace, hours=HOURS, most=GROUPED)
+    unredacted = await service.groups(limit=GROUPED, namespaces=where)
+    groups = await redact_failures(request, unredacted, lambda group: group.namespaces)
+    trends = await service.trend([group.fingerprint for group in groups], hours=HOURS, namespaces=where)
+    shown: dict[str, Any] = {"groups": groups, "trends": trends, "hours": HOURS, "most": GROUPED}
+    return page(request, "dead_letters/groups.html", namespace=namespace, **shown)
 
 
 @routes.get("/dead-letters/entries", **READ)
@@ -82,11 +81,10 @@ async def list_entries(request: Request, after: Annotated[str, Query(max_length=
     matches = await service.list(**search.filters, limit=PER_PAGE + 1, after=after or None, namespaces=where)
     entries = await redacted_entries(request, matches[:PER_PAGE])
     last = matches[PER_PAGE - 1].dlq_entry_uuid if len(matches) > PER_PAGE else None
-    states = [{"reason": entry.dlq_reason, "status": entry.resolution_status} for entry in matches]
     return page(
         request,
         "dead_letters/entries.html",
-        entries=[{**entry, **words} for entry, words in zip(entries, states, strict=False)],
+        entries=entries,
         search=search,
         statuses=STATUSES,
         reasons=REASONS,
@@ -135,7 +133,7 @@ async def update_entry(request: Request, entry: str) -> Response:
         changed = status != letter.resolution_status
         by = actor_of(request) if changed and status != "pending" else None
         await program_of(request).dead_letters.update(
-            entry, status=status if changed else None, notes=form.text("notes"), by=by
+            entry, status=status if changed else None, notes=form.text("notes"), resolved_by=by
         )
         return f"Kept; the entry is {status.replace('_', ' ')}."
 
@@ -188,7 +186,7 @@ async def _act_or_show_error(request: Request, entry: str, act: Act) -> Response
 
 
 async def _page(request: Request, letter: DeadLetter, status: int = 200, **shown: Any) -> Response:
-    (entry,) = await redacted_entries(request, [letter])
+    entry = await redacted_entry(request, letter)
     return page(
         request,
         "dead_letters/entry.html",
@@ -197,7 +195,7 @@ async def _page(request: Request, letter: DeadLetter, status: int = 200, **shown
         reason=letter.dlq_reason,
         remedy=REMEDIES[letter.dlq_reason],
         standing=letter.resolution_status,
-        steps=failing_steps(entry["task_snapshot"]),
+        steps=failing_steps(entry.task_snapshot),
         report=await _task(request, letter),
         statuses=STATUSES,
         reasons=REASONS,
@@ -219,7 +217,7 @@ async def _task(request: Request, entry: DeadLetter) -> TaskReport | None:
 
 READS = needs(Permission.DLQ_READ)
 RESETS = needs(Permission.STEPS_RESOLVE, operates=True)
-STEERED: dict[str, tuple[Literal["paused", "running", "cancelled"], str]] = {
+STEERED: dict[str, tuple[Steered, str]] = {
     "pause": ("paused", "Paused."),
     "resume": ("running", "Resumed."),
     "cancel": ("cancelled", "Ended; steps already replayed are not affected."),

@@ -19,9 +19,9 @@ from tasker.server.web.presenters.fleet import KINDS, command_of, queues, target
 from tasker.server.web.presenters.paging import PER_PAGE, NumberedPage, PageNumber, offset_of
 from tasker.server.web.rendering import page, redirect
 from tasker.server.web.route import page_router, sent
-from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.wording import counted
+from tasker.views.fleet import BrokerReport
 
 routes = page_router()
 READ = needs(Permission.SYSTEM_ANALYTICS_READ)

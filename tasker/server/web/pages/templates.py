@@ -24,7 +24,7 @@ from tasker.services.operators.pauses import PauseTarget
 from tasker.services.tasks.read import names
 from tasker.services.wording import counted
 from tasker.template.plan import Plan
-from tasker.views.task_lists import Pause
+from tasker.views.fleet import Pause
 
 routes = page_router()
 READ = needs(Permission.TEMPLATES_READ)

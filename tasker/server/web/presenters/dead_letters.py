@@ -10,12 +10,12 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
+from tasker.operations.dead_letters import RATES, FailureSelection
 from tasker.server.web.presenters.overview import Figure
 from tasker.server.web.presenters.tasks import SPANS, AddressWords, moment_of
 from tasker.services.operators.dead_letters import known
-from tasker.services.operators.replays import RATES, FailureSelection, Replay, ReplayPlan
 from tasker.services.wording import counted, duration, number
-from tasker.views.dead_letters import REASONS, STATUSES, ReasonStats
+from tasker.views.dead_letters import REASONS, STATUSES, ReasonStats, Replay, ReplayPlan
 
 MEANINGS = {
     "max_retries_exceeded": "a step used up its attempts",
@@ -33,7 +33,6 @@ REMEDIES = {
     "dependency_cycle_detected": "Correct the template, and run it again as a new task.",
     "manual_dlq": "See the notes of the entry.",
 }
-MOST_TASKS = 100_000
 
 
 @dataclass(frozen=True, slots=True)

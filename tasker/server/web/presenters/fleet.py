@@ -9,13 +9,11 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.server.web.presenters.text import compact
-from tasker.services.fleet.analytics import StepPace, TemplatePaces
-from tasker.services.fleet.brokers import BrokerReport, QueueReport
-from tasker.services.fleet.overview import Overview, Queue, TemplatePace
-from tasker.services.fleet.scaling import ScalingAdvice
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.plan import Plan, StepPlan
-from tasker.views.task_lists import Pause
+from tasker.views.analytics import ScalingAdvice, StepPace, TemplatePaces
+from tasker.views.fleet import BrokerReport, Pause, QueueInfo
+from tasker.views.overview import Overview, Queue, TemplatePace
 
 KINDS = ("namespace", "template", "step", "task", "queue")
 """Kinds of targets that can be paused."""
@@ -27,7 +25,7 @@ class QueueRow:
 
     queue: Queue
     advice: ScalingAdvice | None
-    message_queue: QueueReport | None
+    message_queue: QueueInfo | None
 
 
 def queues(overview: Overview, advice: Sequence[ScalingAdvice], broker: BrokerReport | None) -> list[QueueRow]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasker.dataclasses import dataclass
-from tasker.services.fleet.overview import Activity, NamespaceActivity, Overview, Queue
 from tasker.services.wording import counted, duration, number
+from tasker.views.overview import Activity, NamespaceActivity, Overview, Queue
 
 MOST_NAMED = 5
 """Number of handlers listed by name; the others are only counted."""

@@ -11,7 +11,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.step import SATISFYING, StepState
 from tasker.engine.states.task import StepCounts
 from tasker.services.wording import SYMBOLS, URGENCY, duration, folded, span
-from tasker.views.task_lists import Pause
+from tasker.views.fleet import Pause
 from tasker.views.tasks import StepReport, TaskReport
 
 RESOLVABLE = frozenset(

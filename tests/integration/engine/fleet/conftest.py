@@ -11,7 +11,8 @@ import pytest
 
 from tasker import App
 from tasker.server.application import application
-from tasker.services.fleet.overview import Overview, overview
+from tasker.services.fleet.overview import overview
+from tasker.views.overview import Overview
 from tests.support.engine_fixture import Lab, Session
 from tests.support.fleets.work import Work, work_of
 

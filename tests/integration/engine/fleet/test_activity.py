@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasker.services.fleet.overview import Activity, activity
+from tasker.services.fleet.overview import activity
+from tasker.views.overview import Activity
 from tests.integration.engine.fleet.conftest import Watched, assert_reads_no_finished_tasks
 from tests.support.engine_fixture import Lab, change, fail, retry
 

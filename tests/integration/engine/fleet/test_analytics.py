@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import pytest
 
 from tasker import App
-from tasker.services.fleet.analytics import Analytics, Bottlenecks, SlowItem
+from tasker.services.fleet.analytics import Analytics
+from tasker.views.analytics import Bottlenecks, SlowTemplate, Utilization
 from tests.integration.engine.fleet.conftest import Watched, over_http
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Lab, fail, ok
@@ -54,7 +55,7 @@ def test_without_tasks_rates_are_0_and_health_is_1(watched: Watched) -> None:
 
 
 def test_bottlenecks_are_listed_by_mean_duration_with_what_to_do(worked: Lab) -> None:
-    found = asked(worked, lambda analytics: analytics.bottlenecks())
+    found = asked(worked, lambda analytics: analytics.bottlenecks(min_executions=1))
 
     assert [(each.name, each.executions, each.errors, each.mean_seconds) for each in found.steps] == [
         (f"{worked.namespace}/slow/s0", 2, 1, 60.0),
@@ -64,14 +65,15 @@ def test_bottlenecks_are_listed_by_mean_duration_with_what_to_do(worked: Lab) ->
         "slow": (2, 1, 1.0),
         "quick": (1, 0, 1.0),
     }
-    assert (found.counts["complete_tasks"], found.counts["enqueued_steps"], found.counts["total_steps"]) == (2, 1, 4)
+    counts = found.utilization.counts
+    assert (counts["complete_tasks"], counts["enqueued_steps"], counts["total_steps"]) == (2, 1, 4)
     assert any("slow/s0: 50% of 2 failed" in each for each in found.recommendations)
     assert any("slow/s0 takes 60 s" in each for each in found.recommendations)
 
 
 def test_what_ran_less_often_than_wanted_and_more_than_the_limit_is_left_out(worked: Lab) -> None:
     often = asked(worked, lambda analytics: analytics.bottlenecks(min_executions=2))
-    one = asked(worked, lambda analytics: analytics.bottlenecks(limit=1))
+    one = asked(worked, lambda analytics: analytics.bottlenecks(limit=1, min_executions=1))
 
     assert [each.template for each in (*often.steps, *often.tasks)] == ["slow", "slow"]
     assert (len(one.steps), len(one.tasks)) == (1, 1)
@@ -93,16 +95,16 @@ def test_answers_over_http_have_the_numbers_under_their_names(worked: Lab) -> No
 
 
 def test_a_full_pool_is_told() -> None:
-    slow = SlowItem("shop", "order", "1.0.0", 10, 0, 1.0, 1.0, None)
+    slow = SlowTemplate("shop", "order", "1.0.0", 10, 0, 1.0, 1.0, None, 1.0)
 
-    assert Bottlenecks([slow], [], {}, 0.9).recommendations == [
+    assert Bottlenecks([], [slow], Utilization(0.9, {})).recommendations == [
         "the pool of this process is nearly full: raise common.database.pool.max_connections"
     ]
 
 
 def test_commands_show_both(worked: Lab) -> None:
     rates = invoke("analytics", "performance", database=worked.url).stdout
-    slow = invoke("analytics", "bottlenecks", "--limit", "1", database=worked.url).stdout
+    slow = invoke("analytics", "bottlenecks", "--limit", "1", "--min-executions", "1", database=worked.url).stdout
 
     assert "tasks       4: 2 complete, 1 failed, 1 open\nrates       50.0% complete, 25.0% failed" in rates
     assert slow.splitlines()[1].split("  ")[-1] == "1 m 30 s"

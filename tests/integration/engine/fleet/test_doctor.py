@@ -11,8 +11,8 @@ import pytest
 
 from tasker import App
 from tasker.clock import new_uuid
-from tasker.services.fleet.doctor import CHECKS, DoctorFinding
 from tasker.version import __version__
+from tasker.views.fleet import CHECKS, DoctorFinding
 from tests.integration.engine.fleet.conftest import Watched
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Lab, ok

@@ -7,7 +7,8 @@ from typing import Any
 
 from tasker.db.session import Rows
 from tasker.messaging.service import MessagingService
-from tasker.services.fleet.brokers import BrokerReport, broker_report
+from tasker.services.fleet.brokers import broker_report
+from tasker.views.fleet import BrokerReport
 from tasker_pgmq import create
 from tests.support.engine_fixture import Direct, Lab
 from tests.support.sql_channel import PsycopgChannel
@@ -51,6 +52,6 @@ async def test_queues_of_many_namespaces_are_counted_in_one_statement(lone_lab: 
     found, many = await report(lab)
 
     assert many == few
-    depths = {queue.queue: queue.stats.depth for queue in found.queues if queue.stats}
+    depths = {queue.queue: queue.depth for queue in found.queues if queue.exists}
     assert depths[f"worker_{lab.namespace}_queue"] == 2
     assert [depths[f"worker_empty_{number}_queue"] for number in range(20)] == [0] * 20

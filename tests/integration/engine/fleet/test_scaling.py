@@ -8,7 +8,8 @@ import pytest
 
 from tasker import App
 from tasker.errors import UsageError
-from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
+from tasker.operations.analytics import ScalingSettings
+from tasker.views.analytics import ScalingAdvice
 from tests.integration.engine.fleet.conftest import Watched, over_http
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import ok

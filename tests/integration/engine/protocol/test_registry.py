@@ -10,7 +10,7 @@ from typing import Any
 from tasker.engine.plans import PlanStore
 from tasker.orchestration.sweep import Sweeper
 from tasker.services.fleet.overview import Workers
-from tasker.views.task_lists import ProcessRow
+from tasker.views.fleet import WorkerInfo
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Item, Lab, Session, change
@@ -35,7 +35,7 @@ async def impatient_sweep(orchestra: Orchestra, unserved_ms: int | None = 0) -> 
     return dict(+await sweeper.sweep(orchestra.caller()))
 
 
-async def entry(orchestra: Orchestra, worker: str, **which: Any) -> ProcessRow:
+async def entry(orchestra: Orchestra, worker: str, **which: Any) -> WorkerInfo:
     (found,) = [row for row in await Workers(orchestra.engine.connection).list(**which) if row.worker == worker]
     return found
 

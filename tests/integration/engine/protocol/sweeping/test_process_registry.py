@@ -10,7 +10,7 @@ import pytest
 from tasker.db.connection import Connection, SyncConnection
 from tasker.engine.process_registry import ProcessRegistry, Registration, Renewal, renew_lease
 from tasker.services.fleet.overview import Workers
-from tasker.views.task_lists import ProcessRow
+from tasker.views.fleet import WorkerInfo
 from tests.support.engine_fixture import Lab
 
 
@@ -21,7 +21,7 @@ async def connection(lab: Lab) -> AsyncIterator[Connection]:
     await made.close()
 
 
-async def entry_of(connection: Connection, worker: str) -> ProcessRow:
+async def entry_of(connection: Connection, worker: str) -> WorkerInfo:
     (row,) = [row for row in await Workers(connection).list(stopped=True) if row.worker == worker]
     return row
 
