@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
@@ -22,12 +23,14 @@ from tasker.errors.remedies import see
 from tasker.json_values import require_findable
 from tasker.redaction import REDACTED, Redactor, marks
 from tasker.services.audit import audited
-from tasker.services.schedule_firing import ScheduleFiring
 from tasker.services.submission.starts import with_zone
 from tasker.services.submission.submit import DraftFactory
 from tasker.services.tasks.read import names
 from tasker.template.plan import Plan
 from tasker.views.schedules import Backfill, Schedule, ScheduleFire, SchedulePause, UpcomingFire, parts_of
+
+if TYPE_CHECKING:
+    from tasker.services.schedule_firing import ScheduleFiring
 
 MOST_BACKFILLED = 500
 """Fire times of one backfill."""
@@ -38,8 +41,13 @@ class Schedules:
     """Use cases of schedules. A schedule is named `namespace/template/name`; unknown ones raise `ScheduleNotFound`."""
 
     def __init__(self, engine: Engine, plans: PlanStore, drafts: DraftFactory) -> None:
-        self._engine, self._plans = engine, plans
-        self._firing = ScheduleFiring(engine, plans, drafts)
+        self._engine, self._plans, self._drafts = engine, plans, drafts
+
+    @cached_property
+    def _firing(self) -> ScheduleFiring:
+        from tasker.services.schedule_firing import ScheduleFiring  # lazy import, needed by few commands
+
+        return ScheduleFiring(self._engine, self._plans, self._drafts)
 
     async def list(
         self,

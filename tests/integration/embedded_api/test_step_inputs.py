@@ -91,7 +91,6 @@ class Classical(StepHandler):
         assert context.task_input["order_id"] == "o-1"
         assert context.get_task_field("order_id") == "o-1"
         assert context.get_input("order_id") is None
-        assert context.event.task_sequence_step["task"]["context"]["order_id"] == "o-1"
         return self.success(data)
 """
 EXPECTED = {

@@ -18,6 +18,7 @@ from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tasker.testing.contexts import TASK, step_context, step_inputs
 from tasker.types import StepContext
+from tasker_core.types.context import event_of
 
 TEMPLATE = """
 name: batches
@@ -100,7 +101,7 @@ def mapped_context() -> StepContext:
 
 CONTEXTS = [
     lambda context: context,
-    lambda context: StepContext.from_ffi_event(context.event, "h"),
+    lambda context: tasker_core.types.StepContext.from_ffi_event(event_of(context), "h"),
     lambda context: tasker_core.types.StepContext.from_engine(context),
     lambda context: pickle.loads(pickle.dumps(context)),
     lambda context: copy.deepcopy(context),
@@ -114,9 +115,10 @@ def test_every_form_of_a_context_has_the_inputs_and_the_input_of_the_task(form: 
     assert dict(context.input_data) == {"amount": 1}
     assert dict(context.task_input) == {"order": "o-1"}
     assert context.get_task_field("order") == "o-1"
-    assert context.event.task_sequence_step["task"]["context"] == {"order": "o-1"}
-    assert context.event.task_sequence_step["workflow_step"]["handler_inputs"] == {"amount": 1}
+    event = event_of(context).task_sequence_step
+    assert event["task"]["context"] == {"order": "o-1"}
+    assert event["workflow_step"]["handler_inputs"] == {"amount": 1}
 
 
 def test_event_of_a_step_without_inputs_has_none() -> None:
-    assert "handler_inputs" not in step_context({"a": 1}).event.task_sequence_step["workflow_step"]
+    assert "handler_inputs" not in event_of(step_context({"a": 1})).task_sequence_step["workflow_step"]

@@ -30,6 +30,7 @@ SHARED = {
     *("named_tasks", "named_steps"),
     *("templates", "template_steps", "template_edges"),
     *("template_limits", "limit_rules", "limit_notes", "limit_buckets"),
+    *("schedules", "schedule_fires"),  # whose history has a limit of its own
     *("enqueue_counters", "dlq_counters"),
     "staleness_settings",
     "repairs",
