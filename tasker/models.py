@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from tasker.dataclasses import dataclass
 from tasker.handlers.dependency_results import unwrap, unwrap_all
-from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.names import MAX_ATTEMPTS
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class StepDefinitionWrapper:
     handler: HandlerWrapper
     dependencies: list[str] = field(default_factory=list)
     retry: dict[str, Any] = field(default_factory=dict)
-    timeout_seconds: int = STEP_TIMEOUT_MS // 1000
+    timeout_seconds: int = HandlerDispatch.handler_timeout_ms // 1000
     publishes_events: list[str] = field(default_factory=list)
 
     @classmethod

@@ -229,7 +229,7 @@ def config() -> Mapping[str, Any]:
     from tasker.settings.installed_tables import settings_model
 
     system = running_system()
-    settings, hidden = redacted((system.configured.settings or settings_model()()).model_dump(mode="json"))
+    settings, hidden = redacted((system.configured.settings or settings_model()()).to_dict())
     source = os.environ.get("TASKER_CONFIG_PATH") or os.environ.get("TASKER_CONFIG_ROOT") or "defaults"
     metadata = {"timestamp": datetime.now(UTC), "source": source, "redacted_fields": hidden}
     return {"environment": system.environment, **settings, "metadata": metadata}

@@ -39,7 +39,7 @@ from tasker.server.process_port import PortOptions, port_application
 from tasker.server.sockets import HttpServer, TlsFiles, listen, require_loopback, tls_files
 from tasker.services.fleet.metric_catalogue import CATALOGUE
 from tasker.settings.authentication import AuthSettings
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 
 SOON_SECONDS = 1.0
 """If the app starts within this time, requests wait in the socket, where another server of the same address may answer
@@ -203,7 +203,7 @@ def options_of(configuration: Configured) -> Options:
         root_path=http.root_path,
         cors_origins=http.cors_origins,
         key_header=http.auth.api_key_header,
-        environment=configuration.environment or ENVIRONMENT,
+        environment=configuration.environment or Execution.environment,
         metrics=metrics_of(plugins, CATALOGUE),
         routers=offered_routers(plugins, paths()),
         on_answered=plugins.listener("tasker_request_answered"),
@@ -318,7 +318,7 @@ def with_port(
     listening = _listening(port, observed.kind)
     options = PortOptions(
         limits=RequestLimits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
-        environment=configuration.environment or ENVIRONMENT,
+        environment=configuration.environment or Execution.environment,
         connections=len(connections),
         metrics=metrics_of(observed.process.plugins, PROCESS_CATALOGUE),
         configuration=_shown_port(port, configuration) if port.config_endpoint else None,

@@ -33,27 +33,22 @@ from tasker.messaging.messages import PoisonMessage, StepHint
 from tasker.messaging.port import QueuedMessage, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
-from tasker.settings.defaults import (
-    CLAIM_BYTES,
-    ENQUEUE_WINDOW,
-    ON_BLOCKED,
-    STEP_GRACE_MS,
-    STEP_TIMEOUT_MS,
-    VISIBILITY_TIMEOUT_SECONDS,
-)
+from tasker.settings.defaults import CLAIM_BYTES
+from tasker.settings.execution import Execution, Lease
+from tasker.settings.queues import HandlerDispatch, QueueSettings
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRules:
     """Settings on which every process that moves tasks must agree."""
 
-    on_blocked: str = ON_BLOCKED
+    on_blocked: str = Execution.on_blocked
     """`give_up` or `wait`: fate of a task when failed steps block all remaining ones (rule 10)."""
-    window: int = ENQUEUE_WINDOW
+    window: int = Execution.enqueue_window
     """Enqueued steps per namespace above which further ready steps stay in the backlog."""
     limits: ExpansionLimits = DEFAULT_LIMITS
     """Limits of the steps that decisions and batches may create."""
-    hidden_seconds: float = float(VISIBILITY_TIMEOUT_SECONDS)
+    hidden_seconds: float = float(QueueSettings.default_visibility_timeout_seconds)
     """Seconds for which a received message stays hidden while it is processed (backends with acknowledgements)."""
     dead_letters: bool = True
     """Record failed tasks as dead letters for inspection."""
@@ -68,8 +63,8 @@ def shared_arguments(rules: FleetRules) -> dict[str, Any]:
     """Return the arguments that every function needs that moves steps; a worker overrides them with its own."""
     return {
         "window": rules.window,
-        "timeout_ms": STEP_TIMEOUT_MS,
-        "grace_ms": STEP_GRACE_MS,
+        "timeout_ms": HandlerDispatch.handler_timeout_ms,
+        "grace_ms": Lease.grace_ms,
         "max_claim_bytes": CLAIM_BYTES,
     }
 

@@ -11,7 +11,8 @@ from tasker.engine.changes import ExpansionRecord, StepChange, completed, grown,
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Verdict
 from tasker.json_values import JsonText
 from tasker.logging.trace_context import TraceContext
-from tasker.settings.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
+from tasker.settings.execution import Execution, Lease
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
@@ -209,9 +210,9 @@ class CompletingWorker:
     slots: int = 0
     namespace_ids: Sequence[int] = ()
     unserved: Sequence[str] = ()
-    window: int = ENQUEUE_WINDOW
-    timeout_ms: int = STEP_TIMEOUT_MS
-    grace_ms: int = STEP_GRACE_MS
+    window: int = Execution.enqueue_window
+    timeout_ms: int = HandlerDispatch.handler_timeout_ms
+    grace_ms: int = Lease.grace_ms
 
     def args(self, slots: int | None = None) -> dict[str, Any]:
         """Return the caller's part of an engine function's arguments; `slots` overrides the worker's own number."""

@@ -14,7 +14,7 @@ from tasker.handlers.events.poller import CAPACITY, InProcessChannel, InProcessD
 from tasker.handlers.events.registries import SubscriberRegistry
 from tasker.logging.lines import ids_of, log_line
 from tasker.plugins.hook_arguments import EventPublished
-from tasker.settings.defaults import SEEN_EVENTS
+from tasker.settings.listening import SeenEvents
 
 OnPublished = Callable[[EventPublished], None]
 _log = logging.getLogger("tasker.domain_events")
@@ -42,7 +42,7 @@ class AcceptedEventBus:
         channel: InProcessChannel = shared,
         on_published: OnPublished | None = None,
         limits: SubscriberLimits = LIMITS,
-        remembered: int = SEEN_EVENTS,
+        remembered: int = SeenEvents.deduplication_cache_size,
     ) -> None:
         self._custom, self._drain_seconds, self._channel = custom, drain_seconds, channel
         self._capacity, self._log_dropped = capacity, log_dropped

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 from tasker.dataclasses import dataclass
 from tasker.json_values import JsonText
 from tasker.logging.trace_context import TraceContext, TraceOf
-from tasker.settings.defaults import SUBSCRIBER_BUFFER, SUBSCRIBER_TIMEOUT_MS
+from tasker.settings.queues import InProcessEvents
 
 KEPT_EVENTS = "events"
 """Key of a checkpoint under which the events published before it are stored."""
@@ -69,9 +69,9 @@ publishing: ContextVar[HandlerEvents | None] = ContextVar("tasker_publishing", d
 class SubscriberLimits:
     """Limits of each subscriber. `log_errors`: whether the errors that it raises are logged automatically."""
 
-    buffer: int = SUBSCRIBER_BUFFER
+    buffer: int = InProcessEvents.broadcast_buffer_size
     """Maximum number of events waiting for the subscriber; further events are dropped and counted."""
-    timeout_ms: int = SUBSCRIBER_TIMEOUT_MS
+    timeout_ms: int = InProcessEvents.dispatch_timeout_ms
     """Time for one event after which the subscriber is logged by name. It is not stopped and delays no other."""
     log_errors: bool = True
 

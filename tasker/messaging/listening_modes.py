@@ -11,21 +11,16 @@ from enum import StrEnum
 
 from tasker.dataclasses import dataclass
 from tasker.messaging.port import Capabilities
-from tasker.settings.defaults import (
-    CONNECTION_TIMEOUT_SECONDS,
-    DEPLOYMENT_MODE,
-    ERROR_RATE_PER_MINUTE,
-    EVENT_TIMEOUT_SECONDS,
-    HEALTH_CHECK_INTERVAL_SECONDS,
-    LOST_POLL_MS,
-    MAX_CONSECUTIVE_ERRORS,
-    MAX_RETRY_ATTEMPTS,
-    ORCHESTRATOR_POLL_SECONDS,
-    ORCHESTRATOR_SYSTEM_ID,
-    RETRY_INTERVAL_SECONDS,
-    WORKER_POLL_MS,
-    WORKER_SYSTEM_ID,
+from tasker.settings.listening import (
+    EventSystemSettings,
+    FallbackPoller,
+    HealthReporting,
+    Listener,
+    OrchestratorEventSystem,
+    Timing,
+    WorkerSystem,
 )
+from tasker.settings.queues import QueueSettings
 
 MINUTE = 60.0
 
@@ -38,7 +33,7 @@ class DeploymentMode(StrEnum):
     HYBRID = "Hybrid"
 
 
-USUAL_MODE = DeploymentMode(DEPLOYMENT_MODE)
+USUAL_MODE = DeploymentMode(EventSystemSettings.deployment_mode)
 
 
 def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
@@ -109,27 +104,27 @@ def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int)
 class EventSettings:
     """Settings of how a process learns of work. The defaults are a worker's."""
 
-    system_id: str = WORKER_SYSTEM_ID
+    system_id: str = WorkerSystem.system_id
     """Label in the log."""
-    deployment_mode: DeploymentMode = USUAL_MODE
-    poll_ms: int = WORKER_POLL_MS
+    deployment_mode: DeploymentMode = DeploymentMode(EventSystemSettings.deployment_mode)
+    poll_ms: int = FallbackPoller.polling_interval_ms
     """Longest poll interval."""
-    lost_poll_ms: int = LOST_POLL_MS
+    lost_poll_ms: int = QueueSettings.poll_interval_ms
     """Poll interval while the listener is lost, unless `poll_ms` is shorter."""
-    connection_timeout_seconds: float = CONNECTION_TIMEOUT_SECONDS
+    connection_timeout_seconds: float = Listener.connection_timeout_seconds
     """Timeout of connecting and of each check that notifications arrive."""
-    event_timeout_seconds: float = EVENT_TIMEOUT_SECONDS
+    event_timeout_seconds: float = Listener.event_timeout_seconds
     """Interval at which the listening connection must prove that notifications arrive."""
-    retry_interval_seconds: float = RETRY_INTERVAL_SECONDS
+    retry_interval_seconds: float = Listener.retry_interval_seconds
     """Pause before a lost listener reconnects, with jitter."""
-    max_retry_attempts: int = MAX_RETRY_ATTEMPTS
+    max_retry_attempts: int = Listener.max_retry_attempts
     """Consecutive failures after which a warning is logged that the process only polls."""
-    health_check_interval_seconds: float = HEALTH_CHECK_INTERVAL_SECONDS
+    health_check_interval_seconds: float = Timing.health_check_interval_seconds
     """Interval of the process's health check."""
     health_enabled: bool = True
     """True if errors affect the process's health."""
-    max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
-    error_rate_threshold_per_minute: int = ERROR_RATE_PER_MINUTE
+    max_consecutive_errors: int = HealthReporting.max_consecutive_errors
+    error_rate_threshold_per_minute: int = HealthReporting.error_rate_threshold_per_minute
     performance_monitoring_enabled: bool = True
     """True if latencies are measured."""
     listen_url: str | None = field(default=None, repr=False)
@@ -137,7 +132,9 @@ class EventSettings:
 
 
 WORKER_EVENTS = EventSettings()
-ORCHESTRATOR_EVENTS = EventSettings(ORCHESTRATOR_SYSTEM_ID, poll_ms=ORCHESTRATOR_POLL_SECONDS * 1000)
+ORCHESTRATOR_EVENTS = EventSettings(
+    OrchestratorEventSystem.system_id, poll_ms=Timing.fallback_polling_interval_seconds * 1000
+)
 """Defaults of an orchestrator, which is notified of nearly everything."""
 
 

@@ -17,17 +17,8 @@ from tasker.engine.task_log import read_task_ids
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.logging.lines import log_line
 from tasker.metrics import Histogram
-from tasker.settings.defaults import (
-    CHECKPOINT_STALL_MINUTES,
-    REPLAY_STEPS,
-    STALE_SLICE,
-    STALENESS_CHANNEL,
-    STALENESS_INTERVAL_SECONDS,
-    STEPS_IN_PROCESS_MINUTES,
-    TASK_MAX_LIFETIME_HOURS,
-    WAITING_FOR_DEPENDENCIES_MINUTES,
-    WAITING_FOR_RETRY_MINUTES,
-)
+from tasker.settings.defaults import REPLAY_STEPS
+from tasker.settings.execution import Actions, BatchProcessing, Staleness, StalenessThresholds
 
 TURNS = 50
 """Largest number of transactions per sweep, and steps per transaction: other repairs must not wait long."""
@@ -66,12 +57,12 @@ SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_
 class StalenessLimits:
     """Minutes after which a task is stale; templates may override them for their tasks."""
 
-    waiting_for_dependencies_minutes: int = WAITING_FOR_DEPENDENCIES_MINUTES
-    waiting_for_retry_minutes: int = WAITING_FOR_RETRY_MINUTES
-    steps_in_process_minutes: int = STEPS_IN_PROCESS_MINUTES
-    task_max_lifetime_minutes: int = TASK_MAX_LIFETIME_HOURS * 60
+    waiting_for_dependencies_minutes: int = StalenessThresholds.waiting_for_dependencies_minutes
+    waiting_for_retry_minutes: int = StalenessThresholds.waiting_for_retry_minutes
+    steps_in_process_minutes: int = StalenessThresholds.steps_in_process_minutes
+    task_max_lifetime_minutes: int = StalenessThresholds.task_max_lifetime_hours * 60
     """Limit from the task's creation, active or not."""
-    checkpoint_stall_minutes: int = CHECKPOINT_STALL_MINUTES
+    checkpoint_stall_minutes: int = BatchProcessing.checkpoint_stall_minutes
     """Limit between two checkpoints of a running step that saves them."""
 
 
@@ -82,12 +73,12 @@ class StalenessSettings:
     enabled: bool = True
     dry_run: bool = False
     """Log what would be done, and change nothing."""
-    slice: int = STALE_SLICE
+    slice: int = Staleness.batch_size
     """Number of tasks per transaction."""
-    interval_ms: int = STALENESS_INTERVAL_SECONDS * 1000
+    interval_ms: int = Staleness.detection_interval_seconds * 1000
     to_error: bool = True
     to_dlq: bool = True
-    channel: str | None = STALENESS_CHANNEL
+    channel: str | None = Actions.event_channel
     """NOTIFY channel that announces each stale task; None announces none."""
     limits: StalenessLimits = field(default_factory=StalenessLimits)
 

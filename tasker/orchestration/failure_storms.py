@@ -10,7 +10,8 @@ from collections import Counter
 
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import Args, Engine
-from tasker.settings.defaults import MARK_SLICE, STORM_PAUSES, STORM_WINDOW_SECONDS
+from tasker.settings.breakers import FailureStorm
+from tasker.settings.defaults import MARK_SLICE
 
 _log = logging.getLogger("tasker.orchestration")
 
@@ -22,8 +23,8 @@ class FailureBurstSettings:
     failures: int = 0
     """Number of failed attempts of one step of a template within the window above which it is a burst. 0 disables it.
     """
-    window_seconds: int = STORM_WINDOW_SECONDS
-    pauses: str = STORM_PAUSES
+    window_seconds: int = FailureStorm.window_seconds
+    pauses: str = FailureStorm.pauses
     """Scope of the pause: `namespace`, `template` or `step`."""
     resume_seconds: int = 0
     """Time after which the pause ends by itself. 0: an operator ends it."""

@@ -9,7 +9,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.calls import Engine
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.database import Pruned, PruneTarget, RetentionService
-from tasker.settings.defaults import EVENTS_KEPT_DAYS, RETENTION_INTERVAL_SECONDS, SLICE_STEPS
+from tasker.settings.database import Retention
 from tasker.settings.retention import RetentionRule
 
 TURN = "retention"
@@ -25,9 +25,9 @@ class RetentionSettings:
     """Settings of what is pruned and how often. Without rules and an event limit nothing is pruned."""
 
     rules: Sequence[RetentionRule] = ()
-    interval_ms: int = RETENTION_INTERVAL_SECONDS * 1000
-    slice_steps: int = SLICE_STEPS
-    events_ms: int | None = EVENTS_KEPT_DAYS * 86_400_000
+    interval_ms: int = Retention.interval_seconds * 1000
+    slice_steps: int = Retention.batch_size
+    events_ms: int | None = Retention.events_days * 86_400_000
     """Age in milliseconds after which domain events are deleted, independent of their tasks; None deletes none."""
 
 

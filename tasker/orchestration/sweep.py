@@ -37,15 +37,8 @@ from tasker.orchestration.parked_results import ParkedResultConsumer
 from tasker.orchestration.pruning import RetentionSettings, RetentionSweep
 from tasker.orchestration.results import ResultProcessor
 from tasker.resilience.outage import level_of
-from tasker.settings.defaults import (
-    FORGET_WORKERS_SECONDS,
-    HINT_GRACE_MS,
-    IDLE_GRACE_MS,
-    PARK_GRACE_MS,
-    SWEEP_INTERVAL_SECONDS,
-    SWEEP_SLICE,
-    UNSERVED_TIMEOUT_SECONDS,
-)
+from tasker.settings.execution import Sweep
+from tasker.settings.listening import ReadinessTiming
 
 BACKLOG_GRACES = 12
 """Factor of a parked result's grace for which it may wait behind other messages."""
@@ -84,17 +77,17 @@ _log = logging.getLogger("tasker.orchestration")
 class SweepSettings:
     """Times after which something counts as lost. Times are milliseconds."""
 
-    slice: int = SWEEP_SLICE
+    slice: int = Sweep.slice
     """Number of open tasks per query."""
-    hint_grace_ms: int = HINT_GRACE_MS
+    hint_grace_ms: int = Sweep.hint_grace_ms
     """Age of an enqueued step before its message is looked for; doubles with every repair, up to 64 times."""
-    park_grace_ms: int = PARK_GRACE_MS
-    idle_grace_ms: int = IDLE_GRACE_MS
+    park_grace_ms: int = Sweep.park_grace_ms
+    idle_grace_ms: int = Sweep.idle_grace_ms
     mend_ms: int = 60_000
     """Interval at which any one process compares the marks and counters of a namespace with its rows."""
     whole: bool = False
     """Read everything that is open or in the backlog, from the beginning, not only the next slice."""
-    interval_ms: int = SWEEP_INTERVAL_SECONDS * 1000
+    interval_ms: int = ReadinessTiming.fallback_polling_interval_seconds * 1000
     """Period of the sweep, with jitter between processes."""
     storms: FailureBurstSettings = field(default_factory=FailureBurstSettings)
     """Settings of failure bursts."""
@@ -102,9 +95,9 @@ class SweepSettings:
     """Settings of stale tasks."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     """Settings of the deletion of finished tasks."""
-    unserved_ms: int | None = UNSERVED_TIMEOUT_SECONDS * 1000
+    unserved_ms: int | None = Sweep.unserved_timeout_seconds * 1000
     """Time without a worker that has a step's handler after which the step fails; None: it waits indefinitely."""
-    forget_ms: int = FORGET_WORKERS_SECONDS * 1000
+    forget_ms: int = Sweep.forget_workers_after_seconds * 1000
     """Time that a process that is gone stays in the registry."""
 
 

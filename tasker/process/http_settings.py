@@ -6,17 +6,7 @@ from dataclasses import field
 
 from tasker.dataclasses import dataclass
 from tasker.settings.authentication import AuthSettings
-from tasker.settings.defaults import (
-    HTTP_ACQUIRE_TIMEOUT_SECONDS,
-    HTTP_BODY_BYTES,
-    HTTP_IDLE_TIMEOUT_SECONDS,
-    HTTP_MAX_CONNECTIONS,
-    HTTP_POOL_SIZE,
-    HTTP_STREAMS,
-    REQUEST_BURST,
-    REQUEST_TIMEOUT_MS,
-    TOTAL_CONNECTIONS_HINT,
-)
+from tasker.settings.http import OrchestrationPools, OrchestrationWeb, Web
 
 DEFAULT_ADDRESS = "127.0.0.1:8080"
 
@@ -25,11 +15,11 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 class HttpPool:
     """Database connection pool of a server; times are seconds."""
 
-    max_connections: int = HTTP_MAX_CONNECTIONS
-    min_connections: int = HTTP_POOL_SIZE
-    acquire_timeout: float = HTTP_ACQUIRE_TIMEOUT_SECONDS
-    idle_timeout: float = HTTP_IDLE_TIMEOUT_SECONDS
-    total_hint: int = TOTAL_CONNECTIONS_HINT
+    max_connections: int = OrchestrationPools.web_api_max_connections
+    min_connections: int = OrchestrationPools.web_api_pool_size
+    acquire_timeout: float = OrchestrationPools.web_api_connection_timeout_seconds
+    idle_timeout: float = OrchestrationPools.web_api_idle_timeout_seconds
+    total_hint: int = OrchestrationPools.max_total_connections_hint
     """Expected number of connections of all processes; `tasker doctor` warns above it."""
 
 
@@ -39,7 +29,7 @@ class HttpSettings:
 
     enabled: bool = True
     bind_address: str | None = None
-    request_seconds: float = REQUEST_TIMEOUT_MS / 1000
+    request_seconds: float = Web.request_timeout_ms / 1000
     config_endpoint: bool = False
     root_path: str = ""
     """Path prefix under which a proxy serves the interface."""
@@ -47,10 +37,10 @@ class HttpSettings:
     """Origins whose pages may send requests from a browser."""
     trusted_hosts: tuple[str, ...] = ()
     """Host names accepted without authentication, in addition to those of this machine."""
-    body_bytes: int = HTTP_BODY_BYTES
-    streams: int = HTTP_STREAMS
+    body_bytes: int = OrchestrationWeb.max_body_bytes
+    streams: int = OrchestrationWeb.max_streams
     requests_per_second: int = 0
-    request_burst: int = REQUEST_BURST
+    request_burst: int = OrchestrationWeb.request_burst
     connections_per_client: int = 0
     """Connections open at the same time; 0: half of the process's limit."""
     tls_certificate_path: str = ""
@@ -66,7 +56,7 @@ class PortSettings:
 
     enabled: bool = True
     bind_address: str | None = None
-    request_seconds: float = REQUEST_TIMEOUT_MS / 1000
+    request_seconds: float = Web.request_timeout_ms / 1000
     config_endpoint: bool = False
     tls_certificate_path: str = ""
     tls_key_path: str = ""

@@ -24,7 +24,7 @@ from tasker.process.runtime import Runtime
 from tasker.services.fleet.metric_catalogue import exposition, families
 from tasker.services.fleet.metrics import AccessCounts
 from tasker.services.workflows.handlers import missing_callables
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 from tasker.version import __version__
 
@@ -71,7 +71,7 @@ class ProcessStatus:
     plugins."""
 
     observed: ProcessSnapshot
-    environment: str = ENVIRONMENT
+    environment: str = Execution.environment
     connections: int = 0
     metrics: Sequence[Metric] = ()
 

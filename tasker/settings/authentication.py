@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from tasker.dataclasses import dataclass
-from tasker.settings.defaults import (
-    JWKS_REFRESH_SECONDS,
-    KEY_HEADER,
-    PERMISSIONS_CLAIM,
-    TOKEN_AUDIENCE,
-    TOKEN_HOURS,
-    TOKEN_ISSUER,
-    VERIFICATION_METHOD,
-)
+from tasker.settings.http import OrchestrationAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +23,20 @@ class AuthSettings:
     enabled: bool = False
     api_key: str = ""
     """Single key with all permissions; empty for none."""
-    api_key_header: str = KEY_HEADER
+    api_key_header: str = OrchestrationAuth.api_key_header
     api_keys_enabled: bool = False
     api_keys: tuple[ApiKey, ...] = ()
-    verification_method: str = VERIFICATION_METHOD
+    verification_method: str = OrchestrationAuth.jwt_verification_method
     public_key: str = ""
     public_key_path: str = ""
     private_key: str = ""
     """Key with which `tasker auth generate-token` signs; a server does not need it."""
     jwks_url: str = ""
-    jwks_refresh_seconds: float = float(JWKS_REFRESH_SECONDS)
+    jwks_refresh_seconds: float = float(OrchestrationAuth.jwks_refresh_interval_seconds)
     jwks_private_addresses: bool = False
-    audience: str = TOKEN_AUDIENCE
-    issuer: str = TOKEN_ISSUER
-    token_hours: int = TOKEN_HOURS
-    permissions_claim: str = PERMISSIONS_CLAIM
+    audience: str = OrchestrationAuth.jwt_audience
+    issuer: str = OrchestrationAuth.jwt_issuer
+    token_hours: int = OrchestrationAuth.jwt_token_expiry_hours
+    permissions_claim: str = OrchestrationAuth.permissions_claim
     strict_validation: bool = True
     log_unknown_permissions: bool = True

@@ -33,7 +33,7 @@ from tasker.process.http_settings import HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import DepthLimits
 from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
-from tasker.settings.defaults import SEARCH_PATHS
+from tasker.settings.execution import TaskTemplates
 from tasker.template.plan import RetryPolicy
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Configured:
     http: HttpSettings = field(default_factory=HttpSettings)
     worker_port: PortSettings = field(default_factory=PortSettings)
     """HTTP port of each worker."""
-    search_paths: tuple[str, ...] = SEARCH_PATHS
+    search_paths: tuple[str, ...] = TaskTemplates.search_paths
     """Patterns of template files for a worker whose command line names none."""
     log_format: str = "text"
     """Format of the log: `text` or `json`."""

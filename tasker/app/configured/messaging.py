@@ -34,5 +34,5 @@ def _told(table: Table) -> BackendSettings:
     from tasker.settings.nested import leaves, nested
 
     read_here = overruling(type(table))
-    entries = leaves(table.model_dump(exclude_unset=True))
+    entries = leaves(table.to_dict(only_set=True))
     return nested({path: value for path, value in entries if path not in read_here})

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 def plugin_choice(settings: Settings) -> PluginChoice:
     """Return the enabled and disabled plugins, and the plugin tables that contain settings."""
     plugins = settings.plugins
-    tables = {name: table for name, table in plugins.tables().items() if table.model_fields_set}
+    tables = {name: table for name, table in plugins.tables().items() if table.to_dict(only_set=True)}
     return PluginChoice(plugins.enabled, plugins.disabled, tables)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from tasker.orchestration.failure_storms import FailureBurstSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
-from tasker.settings.defaults import SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH
+from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import BreakerPolicy
 
 if TYPE_CHECKING:
     from tasker.settings.breakers import BreakerThresholds, ReadinessThresholds
     from tasker.settings.model import Settings
 
-SINGLE_PROCESS_DEPTH = DepthLimits(SINGLE_PROCESS_CRITICAL_DEPTH, SINGLE_PROCESS_OVERFLOW_DEPTH)
+_single = DepthThresholds.for_single_process()
+SINGLE_PROCESS_DEPTH = DepthLimits(_single.critical_threshold, _single.overflow_threshold)
 """Limits of a single process that submits and works: waiting tasks are in the database and block no other process."""
 
 

@@ -7,4 +7,4 @@ from typing import Any
 
 def is_set(table: Any, name: str) -> bool:
     """Return whether the setting was set explicitly."""
-    return name in table.model_fields_set
+    return bool(table.is_set(name))

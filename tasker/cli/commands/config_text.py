@@ -68,7 +68,7 @@ def _summary(found: Configuration) -> str:
         f"{root}.mpsc_channels." for root in {"common", *(ROOTS if found.context == "complete" else [found.context])}
     )
     channels = sum(1 for path in by_path() if path.startswith(prefixes) and path.endswith("_buffer_size"))
-    breakers = len(type(common.circuit_breakers.component_configs).model_fields)
+    breakers = len(type(common.circuit_breakers.component_configs).declared)
     rows = {
         "Context": found.context,
         "Environment": found.environment,

@@ -15,7 +15,7 @@ from tasker.cli.options import DatabaseOption
 from tasker.logging import format as log_format
 from tasker.logging.levels import LEVEL_VARIABLE, Levels, levels_named
 from tasker.logging.lines import log_line
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
@@ -73,7 +73,7 @@ def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os
     """
     form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
     log_format.write_as(form)
-    log_line(_log, logging.DEBUG, "Configuration loaded", {"environment": chosen.environment or ENVIRONMENT})
+    log_line(_log, logging.DEBUG, "Configuration loaded", {"environment": chosen.environment or Execution.environment})
 
 
 class _Plain(logging.Handler):

@@ -18,12 +18,7 @@ from tasker.engine.expansion.outcomes import (
     refuse_unknown_keys,
 )
 from tasker.handlers.outcome_forms import DECISION_KEY, DecisionType, decision_form
-from tasker.settings.defaults import (
-    SINGLE_PROCESS_DECISION_DEPTH,
-    SINGLE_PROCESS_WARN_DECISION_DEPTH,
-    STEPS_PER_DECISION,
-    WARN_STEPS_PER_DECISION,
-)
+from tasker.settings.execution import DecisionPoints
 from tasker.template.names import MOST_BATCHES
 from tasker.template.plan import StepPlan
 from tasker.template.step_types import Creates
@@ -109,10 +104,10 @@ def _names(names: Any, key: str) -> tuple[str, ...]:
 class ExpansionLimits:
     """Limits of a task's expansion. A decision's depth counts the decisions above it and itself."""
 
-    max_decision_depth: int = SINGLE_PROCESS_DECISION_DEPTH
-    warn_decision_depth: int = SINGLE_PROCESS_WARN_DECISION_DEPTH
-    max_steps_per_decision: int = STEPS_PER_DECISION
-    warn_steps_per_decision: int = WARN_STEPS_PER_DECISION
+    max_decision_depth: int = DecisionPoints.for_single_process().max_decision_depth
+    warn_decision_depth: int = DecisionPoints.for_single_process().warn_threshold_depth
+    max_steps_per_decision: int = DecisionPoints.max_steps_per_decision
+    warn_steps_per_decision: int = DecisionPoints.warn_threshold_steps
     decisions_enabled: bool = True
     batches_enabled: bool = True
     max_batches_per_step: int = MOST_BATCHES

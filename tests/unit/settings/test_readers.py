@@ -29,14 +29,13 @@ from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
 from tasker.settings.authentication import ApiKey, AuthSettings
-from tasker.settings.catalogue import Parameter, by_path, parameters
+from tasker.settings.catalogue import Parameter, by_path, parameters, single_process
 from tasker.settings.check import check
 from tasker.settings.installed_tables import plugin_tables, settings_model
 from tasker.settings.model import Settings
 from tasker.settings.nested import deep_merge, nested
 from tasker.settings.reference import reference
 from tasker.settings.refused_keys import RESERVED
-from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.template.names import MAX_COUNT
 from tasker.template.plan import RetryPolicy
 from tests.support.parameters import READ, changed, companions
@@ -126,7 +125,7 @@ def test_what_is_only_named_somewhere_is_not_used() -> None:
 
 
 def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
-    single = check(nested(SINGLE_PROCESS)).settings
+    single = check(nested(single_process())).settings
     assert single is not None
     made = configured(single)
     assert made.retry == RetryPolicy()  # what is stored with a template for which nobody has said anything
