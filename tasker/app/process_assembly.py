@@ -67,7 +67,7 @@ class Assembly(ABC):
     @cached_property
     def turns(self) -> ExclusiveTurns:
         """Coordination of sweeps between processes; its answers also report paused queues."""
-        seconds = self.context.sweeps.interval_ms / 1000
+        seconds = float(self.context.sweeps.timing.fallback_polling_interval_seconds)
         return ExclusiveTurns(
             self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told
         )

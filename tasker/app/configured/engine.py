@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.app.configured.resilience import storm_settings
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
-from tasker.orchestration.dead_letters import StalenessLimits, StalenessSettings
-from tasker.orchestration.pruning import RetentionSettings
 from tasker.orchestration.sweep import SweepSettings
-from tasker.settings.retention import LIMITS, RetentionRule
 from tasker.template.plan import RetryPolicy
 
 if TYPE_CHECKING:
@@ -18,52 +14,16 @@ if TYPE_CHECKING:
 
 
 def sweep_settings(settings: Settings) -> SweepSettings:
-    """Return the ages at which work counts as lost, and the interval of sweeps."""
-    sweep = settings.common.sweep
-    timing = settings.orchestration.event_systems.task_readiness.timing
+    """Return the tables that a sweep reads."""
+    common, orchestration = settings.common, settings.orchestration
     return SweepSettings(
-        slice=sweep.slice,
-        hint_grace_ms=sweep.hint_grace_ms,
-        park_grace_ms=sweep.park_grace_ms,
-        idle_grace_ms=sweep.idle_grace_ms,
-        unserved_ms=sweep.unserved_timeout_seconds * 1000 or None,
-        forget_ms=sweep.forget_workers_after_seconds * 1000,
-        interval_ms=timing.fallback_polling_interval_seconds * 1000,
-        storms=storm_settings(settings),
-        staleness=staleness_settings(settings),
-        retention=retention_settings(settings),
+        ages=common.sweep,
+        timing=orchestration.event_systems.task_readiness.timing,
+        bursts=common.failure_storm,
+        dead_letters=orchestration.dlq,
+        batches=orchestration.batch_processing,
+        retention=common.retention,
     )
-
-
-def staleness_settings(settings: Settings) -> StalenessSettings:
-    """Return the limits at which tasks without progress are stale, and the actions for them."""
-    dlq, stall = settings.orchestration.dlq, settings.orchestration.batch_processing.checkpoint_stall_minutes
-    detection, thresholds = dlq.staleness_detection, dlq.staleness_detection.thresholds
-    return StalenessSettings(
-        enabled=dlq.enabled and detection.enabled,
-        dry_run=detection.dry_run,
-        slice=detection.batch_size,
-        interval_ms=detection.detection_interval_seconds * 1000,
-        to_error=detection.actions.auto_transition_to_error,
-        to_dlq=detection.actions.auto_move_to_dlq,
-        channel=detection.actions.event_channel if detection.actions.emit_events else None,
-        limits=StalenessLimits(
-            thresholds.waiting_for_dependencies_minutes,
-            thresholds.waiting_for_retry_minutes,
-            thresholds.steps_in_process_minutes,
-            thresholds.task_max_lifetime_hours * 60,
-            stall,
-        ),
-    )
-
-
-def retention_settings(settings: Settings) -> RetentionSettings:
-    """Return the rules for deleting finished tasks and events, with interval and batch size."""
-    retention = settings.common.retention
-    general = RetentionRule(**{name: getattr(retention, name) or None for name in LIMITS})
-    rules = (*map(RetentionRule.parse, retention.rules), *((general,) if general.limits else ()))
-    events_ms = retention.events_days * 86_400_000 or None
-    return RetentionSettings(rules, retention.interval_seconds * 1000, retention.batch_size, events_ms)
 
 
 def rules(settings: Settings) -> FleetRules:

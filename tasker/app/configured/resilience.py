@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasker.orchestration.failure_storms import FailureBurstSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
 from tasker.settings.queues import DepthThresholds
@@ -50,9 +49,3 @@ def completion_buffer(settings: Settings) -> BufferLimits:
     """Return the limits of the buffer of results that wait to be stored."""
     size = settings.worker.mpsc_channels.handler_dispatch.completion_buffer_size
     return BufferLimits(size, settings.common.mpsc_channels.overflow_policy.log_warning_threshold)
-
-
-def storm_settings(settings: Settings) -> FailureBurstSettings:
-    """Return the thresholds of failure bursts, and the reaction to them."""
-    storm = settings.common.failure_storm
-    return FailureBurstSettings(storm.failures, storm.window_seconds, storm.pauses, storm.resume_seconds)

@@ -21,6 +21,8 @@ from tasker.app.preparation import prepare
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings
 from tasker.orchestration.sweep import SweepSettings
+from tasker.settings.execution import Sweep
+from tasker.settings.listening import ReadinessTiming
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
 from tests.integration.database.test_connection import free_port
 from tests.support.command_line import write_workflow
@@ -32,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 EVENTS = EventSettings(retry_interval_seconds=0.1, max_retry_attempts=2)
 WORKER = WorkerSettings(lease_ms=1000, events=EVENTS)
-SWEEPS = SweepSettings(hint_grace_ms=200, interval_ms=300)
+SWEEPS = SweepSettings(Sweep(hint_grace_ms=200), timing=ReadinessTiming(fallback_polling_interval_seconds=0.3))
 CONFIGURED = replace(CONFIGURATION, worker=WORKER)
 OF_A_BUSY_MACHINE = ("event_loop_blocked", "event_loop_recovered")
 """A loop that got no time for a second says so, whatever else happens."""

@@ -18,10 +18,6 @@ from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.orchestration.dead_letters import StalenessLimits, StalenessSettings
-from tasker.orchestration.failure_storms import FailureBurstSettings
-from tasker.orchestration.pruning import RetentionSettings
-from tasker.orchestration.sweep import SweepSettings
 from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
@@ -43,10 +39,6 @@ UNIT = re.compile(r"_(ms|seconds|minutes|hours)$")
 CONSTANT = re.compile(r"[A-Z][A-Z_]+")
 
 TABLES: list[tuple[type, type]] = [
-    (SweepSettings, running.Sweep),
-    (FailureBurstSettings, breakers.FailureStorm),
-    (StalenessLimits, growing.StalenessThresholds),
-    (StalenessLimits, growing.BatchProcessing),
     (ExpansionLimits, growing.DecisionPoints),
     (BreakerPolicy, breakers.BreakerSettings),
     (BreakerPolicy, breakers.BreakerThresholds),
@@ -60,18 +52,11 @@ TABLES: list[tuple[type, type]] = [
     (WorkerSettings, WorkerExecution),
     (WorkerSettings, Lease),
     (HttpSettings, api.OrchestrationWeb),
-    (RetentionSettings, storage.Retention),
     (AuthSettings, api.Auth),
 ]
 """Objects and the tables that they are made from: fields of one name, but for the unit, are the same default."""
 
 FIELDS: list[tuple[type, str, type, str]] = [
-    (SweepSettings, "interval", event_systems.ReadinessTiming, "fallback_polling_interval"),
-    (SweepSettings, "unserved", running.Sweep, "unserved_timeout"),
-    (SweepSettings, "forget", running.Sweep, "forget_workers_after"),
-    (StalenessSettings, "slice", growing.Staleness, "batch_size"),
-    (StalenessSettings, "interval", growing.Staleness, "detection_interval"),
-    (StalenessSettings, "channel", growing.Actions, "event_channel"),
     (ExpansionLimits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
     (BreakerPolicies, "settle", breakers.AllBreakers, "min_state_transition_interval"),
     (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
@@ -101,8 +86,6 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (HttpPool, "acquire_timeout", api.OrchestrationPools, "web_api_connection_timeout"),
     (HttpPool, "idle_timeout", api.OrchestrationPools, "web_api_idle_timeout"),
     (HttpPool, "total_hint", api.OrchestrationPools, "max_total_connections_hint"),
-    (RetentionSettings, "events", storage.Retention, "events_days"),
-    (RetentionSettings, "slice_steps", storage.Retention, "batch_size"),
     (AuthSettings, "verification_method", api.Auth, "jwt_verification_method"),
     (AuthSettings, "audience", api.OrchestrationAuth, "jwt_audience"),
     (AuthSettings, "issuer", api.OrchestrationAuth, "jwt_issuer"),

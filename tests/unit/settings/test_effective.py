@@ -17,14 +17,14 @@ from tasker.cli.commands.config_check import chosen
 from tasker.cli.commands.config_text import explained
 from tasker.logging.step_log import LEVELS
 from tasker.redaction import REDACTED
+from tasker.settings.catalogue import by_path
+from tasker.settings.nested import leaves, nested
 from tasker.template.plan import RetryPolicy
 
 Leaf = tuple[str, Callable[[Any], Any]]
 BREAKERS, EVENTS = "common.circuit_breakers.component_configs", "event_systems"
 WORKER, ORCHESTRATION = "worker.event_systems.worker", "orchestration.event_systems.orchestration"
 DECISIONS, DISPATCH = "orchestration.decision_points", "worker.mpsc_channels.handler_dispatch"
-STALE = "orchestration.dlq.staleness_detection"
-LIMITS = f"{STALE}.thresholds"
 DEPTHS, QUEUES = "common.queues.pgmq.queue_depth_thresholds", "common.queues.orchestration_queues"
 
 
@@ -179,35 +179,7 @@ LEAVES: dict[str, Leaf] = {
     },
     **below("orchestrator_events", events(ORCHESTRATION, f"{ORCHESTRATION}.health")),
     "orchestrator_events.poll_ms": times(f"{ORCHESTRATION}.timing.fallback_polling_interval_seconds", 1000),
-    "sweeps.slice": same("common.sweep.slice"),
-    "sweeps.hint_grace_ms": same("common.sweep.hint_grace_ms"),
-    "sweeps.park_grace_ms": same("common.sweep.park_grace_ms"),
-    "sweeps.idle_grace_ms": same("common.sweep.idle_grace_ms"),
-    "sweeps.interval_ms": times(
-        "orchestration.event_systems.task_readiness.timing.fallback_polling_interval_seconds", 1000
-    ),
-    "sweeps.unserved_ms": ("common.sweep.unserved_timeout_seconds", lambda value: value * 1000 or None),
-    "sweeps.forget_ms": times("common.sweep.forget_workers_after_seconds", 1000),
-    "sweeps.staleness.enabled": same("orchestration.dlq.staleness_detection.enabled"),
-    "sweeps.staleness.dry_run": same(f"{STALE}.dry_run"),
-    "sweeps.staleness.slice": same(f"{STALE}.batch_size"),
-    "sweeps.staleness.interval_ms": times(f"{STALE}.detection_interval_seconds", 1000),
-    "sweeps.staleness.to_error": same(f"{STALE}.actions.auto_transition_to_error"),
-    "sweeps.staleness.to_dlq": same(f"{STALE}.actions.auto_move_to_dlq"),
-    "sweeps.staleness.channel": same(f"{STALE}.actions.event_channel"),
-    "sweeps.staleness.limits.waiting_for_dependencies_minutes": same(f"{LIMITS}.waiting_for_dependencies_minutes"),
-    "sweeps.staleness.limits.waiting_for_retry_minutes": same(f"{LIMITS}.waiting_for_retry_minutes"),
-    "sweeps.staleness.limits.steps_in_process_minutes": same(f"{LIMITS}.steps_in_process_minutes"),
-    "sweeps.staleness.limits.task_max_lifetime_minutes": times(f"{LIMITS}.task_max_lifetime_hours", 60),
-    "sweeps.staleness.limits.checkpoint_stall_minutes": same("orchestration.batch_processing.checkpoint_stall_minutes"),
-    "sweeps.retention.interval_ms": times("common.retention.interval_seconds", 1000),
-    "sweeps.retention.slice_steps": same("common.retention.batch_size"),
-    "sweeps.retention.events_ms": times("common.retention.events_days", 86_400_000),
     "worker.rules.dead_letters": same("orchestration.dlq.enabled"),
-    "sweeps.storms.failures": same("common.failure_storm.failures"),
-    "sweeps.storms.window_seconds": same("common.failure_storm.window_seconds"),
-    "sweeps.storms.pauses": same("common.failure_storm.pauses"),
-    "sweeps.storms.resume_seconds": same("common.failure_storm.resume_seconds"),
     **{
         f"breakers.{ours}.{name}": same(f"{BREAKERS}.{theirs}.{name}")
         for ours, theirs in (("messaging", "messaging"), ("database", "web"), ("task_readiness", "task_readiness"))
@@ -227,19 +199,29 @@ BY_TWO = {
     "worker.name",
     "http.bind_address",
     "worker_port.bind_address",
-    "sweeps.retention.rules",
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     "origin",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
-    *("sweeps.mend_ms", "sweeps.whole"),
+    "sweeps.mend_ms",
+    "sweeps.whole",
     *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
     *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     "retry.profile",
 }
 """What no setting says; the tables of backends are below."""
+
+TABLES = {
+    "sweeps.ages": "common.sweep",
+    "sweeps.timing": "orchestration.event_systems.task_readiness.timing",
+    "sweeps.bursts": "common.failure_storm",
+    "sweeps.dead_letters": "orchestration.dlq",
+    "sweeps.batches": "orchestration.batch_processing",
+    "sweeps.retention": "common.retention",
+}
+"""Tables that components take as they are."""
 
 INHERITED = """
 [common.circuit_breakers.default_config]
@@ -275,6 +257,9 @@ def assert_told(made: Configured, context: str) -> None:
             told = explained(path, found)["value"]
             told = found.value(path) if told == REDACTED else told
             assert value == pytest.approx(meaning(told)) if isinstance(value, float) else value == meaning(told), name
+        if name in TABLES:
+            told = {path: explained(path, found)["value"] for path in by_path() if path.startswith(f"{TABLES[name]}.")}
+            assert dict(leaves(nested({TABLES[name]: value.to_dict()}))) == told
     kinds = {
         "rabbitmq": tasker_rabbitmq.settings.RabbitmqSettings,
         "redis": tasker_redis.settings.RedisSettings,
@@ -290,7 +275,8 @@ def assert_told(made: Configured, context: str) -> None:
 
 
 def test_every_leaf_of_a_process_has_a_place_in_the_table() -> None:
-    assert {name for name, _ in leaves_of(replace(UNCONFIGURED, retry=RetryPolicy()))} == {*LEAVES, *BY_TWO, *NOT_SET}
+    named = {*LEAVES, *TABLES, *BY_TWO, *NOT_SET}
+    assert {name for name, _ in leaves_of(replace(UNCONFIGURED, retry=RetryPolicy()))} == named
 
 
 @pytest.mark.parametrize("context", ["worker", "orchestration", "complete"])
