@@ -87,7 +87,7 @@ def guarded_connection(resources: Resources, configuration: Configured, breaker:
 
 
 def _doctor(engine: Engine, settings: WorkerSettings, configuration: Configured) -> Doctor:
-    return Doctor(engine, settings.window, configuration.http.pool.total_hint)
+    return Doctor(engine, settings.window, configuration.http.database_pools.max_total_connections_hint)
 
 
 def _submitter(

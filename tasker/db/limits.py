@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tasker.dataclasses import dataclass
-from tasker.settings.database import Database, PoolTable
+from tasker.settings.database import Database
 
 NETWORK: Mapping[str, int] = {
     "connect_timeout": 10,
@@ -58,27 +57,3 @@ ENCODING = "UTF8"
 
 MIGRATION: Mapping[str, int | str] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
 """Session settings of a migration: without statement or lock timeout."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolSettings:
-    """Size and timeouts of a pool. Times are in seconds."""
-
-    max_connections: int = PoolTable.max_connections
-    min_connections: int = PoolTable.min_connections
-    """Number of connections kept open even if idle."""
-    acquire_timeout: float = PoolTable.acquire_timeout_seconds
-    idle_timeout: float = PoolTable.idle_timeout_seconds
-    max_lifetime: float = PoolTable.max_lifetime_seconds
-    slow_acquire: float = PoolTable.slow_acquire_threshold_ms / 1000
-    """Waiting time for a free connection above which the wait is logged and counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseSettings:
-    """Database settings of a process."""
-
-    statement_timeout_ms: int = Database.statement_timeout_ms
-    connect_wait_seconds: float = Database.connect_wait_seconds
-    """Time that a serving process waits at its start for an unreachable database."""
-    pool: PoolSettings = PoolSettings()

@@ -57,13 +57,12 @@ class Auth(Table):
     permissions_claim: str = text("permissions", "Token claim that lists the permissions.")
     strict_validation: bool = flag(True, "Reject a token with an unknown permission; off: ignore that permission.")
     log_unknown_permissions: bool = flag(True, "Log a warning when a permission is ignored.")
+    jwt_audience: str = text("tasker-api", "The `aud` of a token.")
+    jwt_issuer: str = text("tasker-core", "The `iss` of a token.")
 
 
 class OrchestrationAuth(Auth):
     """Authentication of an orchestrator's callers."""
-
-    jwt_audience: str = text("tasker-api", "The `aud` of a token.")
-    jwt_issuer: str = text("tasker-core", "The `iss` of a token.")
 
 
 class WorkerAuth(Auth):

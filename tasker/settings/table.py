@@ -142,6 +142,10 @@ class Table:
         """Return a copy with other values."""
         return type(self)(**{**vars(self), **values})
 
+    def without(self, name: str) -> Self:
+        """Return a copy in which a setting is not set."""
+        return type(self)(**{other: value for other, value in vars(self).items() if other != name})
+
     def to_dict(self, *, only_set: bool = False) -> dict[str, Any]:
         """Return the settings as nested dicts and lists."""
         names = [name for name in self.declared if not only_set or name in vars(self)]

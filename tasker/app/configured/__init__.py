@@ -11,17 +11,14 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tasker.app.configured.database import database_settings
 from tasker.app.configured.engine import retry_policy, sweep_settings
 from tasker.app.configured.events import orchestrator_events
-from tasker.app.configured.http import http_settings, worker_port
 from tasker.app.configured.messaging import backend_settings, queue_names
 from tasker.app.configured.plugins import plugin_choice
 from tasker.app.configured.resilience import SINGLE_PROCESS_DEPTH, breaker_policies, depth_limits
 from tasker.app.configured.templates import template_environment
 from tasker.app.configured.worker import worker_settings
 from tasker.dataclasses import dataclass
-from tasker.db.limits import DatabaseSettings
 from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_variables
 from tasker.json_values import VALUE_LIMIT_BYTES
@@ -29,11 +26,12 @@ from tasker.messaging.listening_modes import ORCHESTRATOR_EVENTS, EventSettings
 from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.found import PluginChoice, exclude_plugins, installed, load
-from tasker.process.http_settings import HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import DepthLimits
 from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
+from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
+from tasker.settings.http import OrchestrationWeb, WorkerWeb
 from tasker.template.plan import RetryPolicy
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class Configured:
     """Configuration of a process. `database_url` None: the embedded server; `environment` None: no overrides."""
 
     database_url: str | None = None
-    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    database: Database = Database.for_single_process()
     backend: str = DEFAULT_BACKEND
     environment: str | None = None
     queue_names: QueueNames = field(default_factory=QueueNames)
@@ -82,8 +80,8 @@ class Configured:
     """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
-    http: HttpSettings = field(default_factory=HttpSettings)
-    worker_port: PortSettings = field(default_factory=PortSettings)
+    http: OrchestrationWeb = OrchestrationWeb()
+    worker_port: WorkerWeb = WorkerWeb()
     """HTTP port of each worker."""
     search_paths: tuple[str, ...] = TaskTemplates.search_paths
     """Patterns of template files for a worker whose command line names none."""
@@ -141,7 +139,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
     common = settings.common
     return Configured(
         database_url=common.database.url or None,
-        database=database_settings(settings),
+        database=common.database,
         backend=common.queues.backend,
         environment=template_environment(settings),
         queue_names=queue_names(settings),
@@ -150,8 +148,8 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
-        http=http_settings(settings),
-        worker_port=worker_port(settings),
+        http=settings.orchestration.web,
+        worker_port=settings.worker.web,
         log_format=common.log.format,
         shutdown_seconds=settings.orchestration.shutdown_timeout_ms / 1000,
         sweeps=sweep_settings(settings),

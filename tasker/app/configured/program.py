@@ -42,5 +42,5 @@ def _with_pool_size(configuration: Configured, max_connections: int | None) -> C
     if max_connections < 1:
         raise UsageError(f"max_connections: expected 1 or more, got {max_connections}")
     database = configuration.database
-    pool = replace(database.pool, max_connections=max_connections, min_connections=1)
-    return replace(configuration, database=replace(database, pool=pool))
+    pool = database.pool.replace(max_connections=max_connections, min_connections=1)
+    return replace(configuration, database=database.replace(pool=pool))

@@ -120,7 +120,7 @@ def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
     )
     log_as_configured(chosen := read())
     capture_logs(chosen.worker.kept_log_level)
-    if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.bind_address):
+    if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.is_set("bind_address")):
         require_libraries("a port of its own")
     service = Service(
         configuration=chosen,

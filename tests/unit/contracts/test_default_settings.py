@@ -11,24 +11,19 @@ from typing import Any
 import pytest
 
 from tasker.app.configured import UNCONFIGURED
-from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
 from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
 from tasker.settings import breakers, queues
-from tasker.settings import database as storage
 from tasker.settings import execution as growing
 from tasker.settings import execution as running
-from tasker.settings import http as api
 from tasker.settings import listening as event_systems
 from tasker.settings import queues as channels
-from tasker.settings.authentication import AuthSettings
 from tasker.settings.catalogue import by_path, single_process
 from tasker.settings.execution import Lease, WorkerExecution
 from tasker.settings.table import Table, table
@@ -47,12 +42,8 @@ TABLES: list[tuple[type, type]] = [
     (EventSettings, event_systems.Listener),
     (EventSettings, event_systems.Timing),
     (EventSettings, event_systems.WorkerSystem),
-    (DatabaseSettings, storage.Database),
-    (PoolSettings, storage.PoolTable),
     (WorkerSettings, WorkerExecution),
     (WorkerSettings, Lease),
-    (HttpSettings, api.OrchestrationWeb),
-    (AuthSettings, api.Auth),
 ]
 """Objects and the tables that they are made from: fields of one name, but for the unit, are the same default."""
 
@@ -62,7 +53,6 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
     (EventSettings, "poll", event_systems.FallbackPoller, "polling_interval"),
     (EventSettings, "lost_poll", queues.QueueSettings, "poll_interval"),
-    (PoolSettings, "slow_acquire", storage.PoolTable, "slow_acquire_threshold"),
     (EventSettings, "lost_poll", PgmqTable, "poll_interval"),
     (DepthLimits, "critical", queues.DepthThresholds, "critical_threshold"),
     (DepthLimits, "overflow", queues.DepthThresholds, "overflow_threshold"),
@@ -77,20 +67,6 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (WorkerSettings, "event_buffer", channels.DomainEvents, "command_buffer_size"),
     (WorkerSettings, "event_drain", channels.DomainEvents, "shutdown_drain_timeout"),
     (WorkerSettings, "loop_lag", WorkerExecution, "loop_lag_warning"),
-    (HttpSettings, "request", api.Web, "request_timeout"),
-    (PortSettings, "request", api.Web, "request_timeout"),
-    (HttpSettings, "body_bytes", api.OrchestrationWeb, "max_body_bytes"),
-    (HttpSettings, "streams", api.OrchestrationWeb, "max_streams"),
-    (HttpPool, "min_connections", api.OrchestrationPools, "web_api_pool_size"),
-    (HttpPool, "max_connections", api.OrchestrationPools, "web_api_max_connections"),
-    (HttpPool, "acquire_timeout", api.OrchestrationPools, "web_api_connection_timeout"),
-    (HttpPool, "idle_timeout", api.OrchestrationPools, "web_api_idle_timeout"),
-    (HttpPool, "total_hint", api.OrchestrationPools, "max_total_connections_hint"),
-    (AuthSettings, "verification_method", api.Auth, "jwt_verification_method"),
-    (AuthSettings, "audience", api.OrchestrationAuth, "jwt_audience"),
-    (AuthSettings, "issuer", api.OrchestrationAuth, "jwt_issuer"),
-    (AuthSettings, "token", api.Auth, "jwt_token_expiry"),
-    (AuthSettings, "jwks_refresh", api.Auth, "jwks_refresh_interval"),
     (RetryPolicy, "multiplier", running.Backoff, "backoff_multiplier"),
     (CapacityWaits, "grace", Lease, "grace"),
     (CapacityWaits, "starvation", channels.HandOff, "starvation_warning_threshold"),
@@ -101,7 +77,7 @@ FIELDS: list[tuple[type, str, type, str]] = [
 ]
 """The same default under two names."""
 
-NOT_ONE: set[tuple[type, str]] = {(HttpSettings, "bind_address"), (ExpansionLimits, "max_decision_depth")}
+NOT_ONE: set[tuple[type, str]] = {(ExpansionLimits, "max_decision_depth")}
 """Without settings a server is at no address, and `OF_A_SINGLE_PROCESS` says why decisions are less deep."""
 
 OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {

@@ -58,73 +58,15 @@ def below(prefix: str, leaves: dict[str, Leaf]) -> dict[str, Leaf]:
     return {f"{prefix}.{name}": leaf for name, leaf in leaves.items()}
 
 
-WEB = "orchestration.web"
 LEAVES: dict[str, Leaf] = {
     "database_url": unless_empty("common.database.url"),
+    "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
     "backend": same("common.queues.backend"),
     "context_limit_bytes": same("common.execution.context_limit_bytes"),
     "namespaces": (f"{WORKER}.metadata.fallback_poller.supported_namespaces", tuple),
     "importable": ("worker.handlers.allow", tuple),
     "search_paths": ("common.task_templates.search_paths", tuple),
     "log_format": same("common.log.format"),
-    "http.enabled": same(f"{WEB}.enabled"),
-    "http.request_seconds": times(f"{WEB}.request_timeout_ms", 0.001),
-    "http.config_endpoint": same(f"{WEB}.config_endpoint_enabled"),
-    "http.root_path": same(f"{WEB}.root_path"),
-    "http.cors_origins": (f"{WEB}.cors_origins", tuple),
-    "http.trusted_hosts": (f"{WEB}.trusted_hosts", tuple),
-    "http.body_bytes": same(f"{WEB}.max_body_bytes"),
-    "http.streams": same(f"{WEB}.max_streams"),
-    "http.requests_per_second": same(f"{WEB}.requests_per_second"),
-    "http.request_burst": same(f"{WEB}.request_burst"),
-    "http.connections_per_client": same(f"{WEB}.max_connections_per_client"),
-    **{
-        f"{process}.tls_{file}_path": same(f"{web}.tls_{file}_path")
-        for process, web in (("http", WEB), ("worker_port", "worker.web"))
-        for file in ("certificate", "key")
-    },
-    **{
-        f"{process}.auth.{ours}": same(f"{web}.auth.{theirs}")
-        for process, web in (("http", WEB), ("worker_port", "worker.web"))
-        for ours, theirs in (
-            ("enabled", "enabled"),
-            ("api_key", "api_key"),
-            ("api_key_header", "api_key_header"),
-            ("api_keys_enabled", "api_keys_enabled"),
-            ("verification_method", "jwt_verification_method"),
-            ("public_key", "jwt_public_key"),
-            ("public_key_path", "jwt_public_key_path"),
-            ("private_key", "jwt_private_key"),
-            ("jwks_url", "jwks_url"),
-            ("jwks_refresh_seconds", "jwks_refresh_interval_seconds"),
-            ("jwks_private_addresses", "jwks_private_addresses"),
-            ("audience", "jwt_audience"),
-            ("issuer", "jwt_issuer"),
-            ("token_hours", "jwt_token_expiry_hours"),
-            ("permissions_claim", "permissions_claim"),
-            ("strict_validation", "strict_validation"),
-            ("log_unknown_permissions", "log_unknown_permissions"),
-        )
-    },
-    "http.auth.api_keys": (f"{WEB}.auth.api_keys", tuple),
-    "worker_port.auth.api_keys": ("worker.web.auth.api_keys", tuple),
-    "worker_port.enabled": same("worker.web.enabled"),
-    "worker_port.request_seconds": times("worker.web.request_timeout_ms", 0.001),
-    "worker_port.config_endpoint": same("worker.web.config_endpoint_enabled"),
-    "http.pool.max_connections": same(f"{WEB}.database_pools.web_api_max_connections"),
-    "http.pool.min_connections": same(f"{WEB}.database_pools.web_api_pool_size"),
-    "http.pool.acquire_timeout": same(f"{WEB}.database_pools.web_api_connection_timeout_seconds"),
-    "http.pool.idle_timeout": same(f"{WEB}.database_pools.web_api_idle_timeout_seconds"),
-    "http.pool.total_hint": same(f"{WEB}.database_pools.max_total_connections_hint"),
-    "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
-    "database.statement_timeout_ms": same("common.database.statement_timeout_ms"),
-    "database.connect_wait_seconds": same("common.database.connect_wait_seconds"),
-    "database.pool.max_connections": same("common.database.pool.max_connections"),
-    "database.pool.min_connections": same("common.database.pool.min_connections"),
-    "database.pool.acquire_timeout": same("common.database.pool.acquire_timeout_seconds"),
-    "database.pool.idle_timeout": same("common.database.pool.idle_timeout_seconds"),
-    "database.pool.max_lifetime": same("common.database.pool.max_lifetime_seconds"),
-    "database.pool.slow_acquire": times("common.database.pool.slow_acquire_threshold_ms", 0.001),
     "queue_names.task_requests": same(f"{QUEUES}.task_requests"),
     "queue_names.step_results": same(f"{QUEUES}.step_results"),
     "queue_names.task_finalizations": same(f"{QUEUES}.task_finalizations"),
@@ -197,8 +139,6 @@ BY_TWO = {
     "retry.jitter",
     "environment",
     "worker.name",
-    "http.bind_address",
-    "worker_port.bind_address",
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
@@ -214,6 +154,9 @@ NOT_SET = {
 """What no setting says; the tables of backends are below."""
 
 TABLES = {
+    "http": "orchestration.web",
+    "worker_port": "worker.web",
+    "database": "common.database",
     "sweeps.ages": "common.sweep",
     "sweeps.timing": "orchestration.event_systems.task_readiness.timing",
     "sweeps.bursts": "common.failure_storm",
@@ -258,8 +201,11 @@ def assert_told(made: Configured, context: str) -> None:
             told = found.value(path) if told == REDACTED else told
             assert value == pytest.approx(meaning(told)) if isinstance(value, float) else value == meaning(told), name
         if name in TABLES:
-            told = {path: explained(path, found)["value"] for path in by_path() if path.startswith(f"{TABLES[name]}.")}
-            assert dict(leaves(nested({TABLES[name]: value.to_dict()}))) == told
+            own = dict(leaves(nested({TABLES[name]: value.to_dict()})))
+            told = {path: explained(path, found)["value"] for path in own if not by_path()[path].reserved}
+            assert {path: found.value(path) if text == REDACTED else text for path, text in told.items()} == {
+                path: own[path] for path in told
+            }
     kinds = {
         "rabbitmq": tasker_rabbitmq.settings.RabbitmqSettings,
         "redis": tasker_redis.settings.RedisSettings,

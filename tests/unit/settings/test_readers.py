@@ -15,17 +15,14 @@ import pytest
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
 from tasker.app.configured.templates import template_environment
-from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
 from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_modules
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
-from tasker.settings.authentication import ApiKey, AuthSettings
 from tasker.settings.catalogue import Parameter, by_path, parameters, single_process
 from tasker.settings.check import check
 from tasker.settings.installed_tables import plugin_tables, settings_model
@@ -77,14 +74,7 @@ READERS: dict[Any, set[str]] = {
     EventSettings: {"settings", "_settings"},
     BreakerPolicies: {"policies", "_policies"},
     BufferLimits: {"limits", "self"},
-    DatabaseSettings: {"database", "_database"},
     DepthLimits: {"limits", "_limits", "self"},
-    ApiKey: {"key"},
-    AuthSettings: {"settings", "_settings", "auth"},
-    HttpPool: {"pool"},
-    HttpSettings: {"http"},
-    PortSettings: {"port", "worker_port", "http"},
-    PoolSettings: {"pool", "settings"},
 }
 """What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""
 
