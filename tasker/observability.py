@@ -93,7 +93,7 @@ def waiting_steps() -> FfiDispatchMetrics:
     runtime = running_system().runtime
     now = time.monotonic()
     ages = {step: round((now - since) * 1000) for step, since in runtime.execution.runner.waiting_since.items()}
-    starving = sum(age > runtime.settings.starvation_ms for age in ages.values())
+    starving = sum(age > runtime.settings.hand_off.starvation_warning_threshold_ms for age in ages.values())
     return FfiDispatchMetrics(
         pending_count=len(ages),
         oldest_pending_age_ms=max(ages.values(), default=None),
@@ -113,9 +113,9 @@ def get_worker_config() -> WorkerConfig:
         supported_namespaces=system.namespaces,
         database_pool_size=system.app.original.health.pool["max"],
         polling_interval_ms=settings.events.poll_ms,
-        starvation_threshold_ms=settings.starvation_ms,
-        max_concurrent_handlers=settings.concurrency,
-        handler_timeout_ms=settings.timeout_ms,
+        starvation_threshold_ms=settings.hand_off.starvation_warning_threshold_ms,
+        max_concurrent_handlers=settings.dispatch.max_concurrent_handlers,
+        handler_timeout_ms=settings.dispatch.handler_timeout_ms,
     )
 
 

@@ -203,7 +203,7 @@ async def _serve(
     connections: Sequence[str],
 ) -> None:
     chosen = service.configuration
-    patience = StopLimits(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease_ms / 1000)
+    patience = StopLimits(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease.lease_ms / 1000)
     service.hangups.answer(Reloading(chosen, service.reread, change))
     await serve(server, resources, patience, title, ready, connections)
 

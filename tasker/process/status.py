@@ -208,7 +208,11 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
 
     def load() -> WorkerLoad:
         held_by, refusals = runtime.execution.held_by(), worker.slots.holds
-        runner, slots, buffers = runtime.execution.runner, runtime.settings.concurrency, _buffers(runtime)
+        runner, slots, buffers = (
+            runtime.execution.runner,
+            runtime.settings.dispatch.max_concurrent_handlers,
+            _buffers(runtime),
+        )
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.released_count
@@ -262,5 +266,7 @@ def _buffers(runtime: Runtime) -> tuple[Buffer, ...]:
         Buffer("handler_dispatch", runtime.worker.busy, slots.concurrency),
         Buffer("completion", buffer.waiting, buffer.size, slots.holds[BUFFER]),
         Buffer("domain_events", len(events), events.capacity, events.dropped),
-        Buffer("subscribers", execution.bus.slowest, runtime.settings.subscribers.buffer, execution.bus.lost),
+        Buffer(
+            "subscribers", execution.bus.slowest, runtime.settings.subscribers.broadcast_buffer_size, execution.bus.lost
+        ),
     )

@@ -20,7 +20,6 @@ from tasker.db.connection import Connection
 from tasker.engine.calls import DEFAULT_RULES, FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.errors import NotStorable, UsageError
-from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
@@ -29,6 +28,7 @@ from tasker.settings.listening import ReadinessTiming
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
 from tests.support.servers import brokers
+from tests.support.worker_settings import worker_settings
 
 PLAN = build_plan(Spec("only"), namespace="asked", name="for_it")
 REQUESTS = "orchestration_task_requests"
@@ -41,7 +41,7 @@ async def orchestrating(
 ) -> AsyncIterator[Orchestrator]:
     resources = prepare(url, backend=backend, backend_settings=settings)
     await resources.messaging.open()
-    quick = WorkerSettings(lease_ms=300, rules=rules)
+    quick = worker_settings(lease_ms=300, rules=rules)
     orchestrator = orchestrator_process(url, resources.messaging, settings=quick, **options)
     await orchestrator.start()
     try:

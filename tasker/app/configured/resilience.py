@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import BufferLimits, DepthLimits
+from tasker.resilience.pressure import DepthLimits
 from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import BreakerPolicy
 
@@ -43,9 +43,3 @@ def depth_limits(settings: Settings) -> DepthLimits:
     """Return the depths at which a namespace has too many ready steps, with any messaging backend."""
     thresholds = settings.common.queues.queue_depth_thresholds
     return DepthLimits(thresholds.critical_threshold, thresholds.overflow_threshold)
-
-
-def completion_buffer(settings: Settings) -> BufferLimits:
-    """Return the limits of the buffer of results that wait to be stored."""
-    size = settings.worker.mpsc_channels.handler_dispatch.completion_buffer_size
-    return BufferLimits(size, settings.common.mpsc_channels.overflow_policy.log_warning_threshold)

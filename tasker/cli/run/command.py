@@ -199,10 +199,10 @@ def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], N
         note_embedded_database()
 
     from tasker.cli.run.session import RunHooks, run_session
-    from tasker.logging.step_log import capture_logs
+    from tasker.logging.step_log import LEVELS, capture_logs
     from tasker.process.own_tasks import run_guarded
 
-    capture_logs(prepared.configuration.worker.kept_log_level)
+    capture_logs(LEVELS[prepared.configuration.worker.execution.keep_logs])
     hooks = RunHooks(
         on_begin=lambda begun: _announce(begun, prepared, progress),
         on_end=on_end,

@@ -20,6 +20,7 @@ from tasker.process.runtime import Runtime
 from tasker.services.submission.submit import Submission, SubmissionResult
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tests.support.worker_settings import worker_settings
 
 QUICK = EventSettings(
     poll_ms=200,
@@ -56,7 +57,7 @@ def registry() -> HandlerRegistry:
 
 
 def settings(mode: DeploymentMode, events: EventSettings = QUICK, **changes: Any) -> WorkerSettings:
-    return WorkerSettings(events=replace(events, deployment_mode=mode), **changes)
+    return worker_settings(events=replace(events, deployment_mode=mode), **changes)
 
 
 @asynccontextmanager

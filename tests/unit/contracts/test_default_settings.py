@@ -25,7 +25,7 @@ from tasker.settings import execution as running
 from tasker.settings import listening as event_systems
 from tasker.settings import queues as channels
 from tasker.settings.catalogue import by_path, single_process
-from tasker.settings.execution import Lease, WorkerExecution
+from tasker.settings.execution import Lease
 from tasker.settings.table import Table, table
 from tasker.template.plan import BreakerPolicy, RetryPolicy
 from tasker_pgmq.table import DepthThresholds, PgmqTable
@@ -42,8 +42,6 @@ TABLES: list[tuple[type, type]] = [
     (EventSettings, event_systems.Listener),
     (EventSettings, event_systems.Timing),
     (EventSettings, event_systems.WorkerSystem),
-    (WorkerSettings, WorkerExecution),
-    (WorkerSettings, Lease),
 ]
 """Objects and the tables that they are made from: fields of one name, but for the unit, are the same default."""
 
@@ -61,12 +59,6 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (BufferLimits, "size", channels.HandlerDispatch, "completion_buffer_size"),
     (BufferLimits, "warning_share", channels.OverflowPolicy, "log_warning_threshold"),
     (FleetRules, "hidden", queues.QueueSettings, "default_visibility_timeout"),
-    (WorkerSettings, "timeout", channels.HandlerDispatch, "handler_timeout"),
-    (WorkerSettings, "starvation", channels.HandOff, "starvation_warning_threshold"),
-    (WorkerSettings, "publisher_timeout", channels.HandOff, "callback_timeout"),
-    (WorkerSettings, "event_buffer", channels.DomainEvents, "command_buffer_size"),
-    (WorkerSettings, "event_drain", channels.DomainEvents, "shutdown_drain_timeout"),
-    (WorkerSettings, "loop_lag", WorkerExecution, "loop_lag_warning"),
     (RetryPolicy, "multiplier", running.Backoff, "backoff_multiplier"),
     (CapacityWaits, "grace", Lease, "grace"),
     (CapacityWaits, "starvation", channels.HandOff, "starvation_warning_threshold"),
@@ -91,7 +83,7 @@ OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
         "as the depth itself: 10 is the published default of the setting, two that of the guide",
     ),
     "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": (
-        lambda: WorkerSettings().concurrency,
+        lambda: WorkerSettings().dispatch.max_concurrent_handlers,
         "a worker of a fleet shares the work with others, and takes as much as was published; who runs a workflow in "
         "one process has no other worker",
     ),

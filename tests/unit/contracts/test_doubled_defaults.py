@@ -35,9 +35,6 @@ COINCIDENCES: dict[tuple[str, str], str] = {
     ("RedisCache", "max_connections"): "connections of a cache, and not of the broker",
     ("RabbitmqSettings", "connection_timeout"): "connecting to the broker, and not listening to the database",
     ("HttpServer", "grace"): "a request that ends while its server stops, and not a step that is taken away",
-    ("HttpConnection", "timeout"): "a call of a client, and not an attempt of a handler",
-    ("HttpClient", "timeout"): "as that of the connection",
-    ("BreakerPolicy", "timeout"): "an open circuit breaker, and not an attempt of a handler",
     ("WorkerConfig", "max_concurrent_handlers"): "what the published configuration of a worker promises",
 }
 """(class, name) of a default that is another's value by chance -> what else it is."""

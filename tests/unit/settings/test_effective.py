@@ -15,7 +15,6 @@ import tasker_redis.settings
 from tasker.app.configured import UNCONFIGURED, Configured, from_environment
 from tasker.cli.commands.config_check import chosen
 from tasker.cli.commands.config_text import explained
-from tasker.logging.step_log import LEVELS
 from tasker.redaction import REDACTED
 from tasker.settings.catalogue import by_path
 from tasker.settings.nested import leaves, nested
@@ -75,28 +74,6 @@ LEAVES: dict[str, Leaf] = {
     "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
-    "worker.concurrency": same(f"{DISPATCH}.max_concurrent_handlers"),
-    "worker.threads": same("worker.execution.threads"),
-    "worker.window": same("common.execution.enqueue_window"),
-    "worker.timeout_ms": same(f"{DISPATCH}.handler_timeout_ms"),
-    "worker.grace_ms": same("worker.lease.grace_ms"),
-    "worker.lease_ms": same("worker.lease.lease_ms"),
-    "worker.result_path": same("worker.execution.result_path"),
-    "worker.result_limit_bytes": same("common.execution.result_limit_bytes"),
-    "worker.completion_buffer.size": same(f"{DISPATCH}.completion_buffer_size"),
-    "worker.completion_buffer.warning_share": same("common.mpsc_channels.overflow_policy.log_warning_threshold"),
-    "worker.starvation_ms": same("worker.mpsc_channels.ffi_dispatch.starvation_warning_threshold_ms"),
-    "worker.publisher_timeout_ms": same("worker.mpsc_channels.ffi_dispatch.callback_timeout_ms"),
-    "worker.event_buffer": same("worker.mpsc_channels.domain_events.command_buffer_size"),
-    "worker.subscribers.buffer": same("worker.mpsc_channels.in_process_events.broadcast_buffer_size"),
-    "worker.subscribers.timeout_ms": same("worker.mpsc_channels.in_process_events.dispatch_timeout_ms"),
-    "worker.subscribers.log_errors": same("worker.mpsc_channels.in_process_events.log_subscriber_errors"),
-    "worker.seen_events": same(f"{WORKER}.metadata.in_process_events.deduplication_cache_size"),
-    "worker.log_dropped_events": same("worker.mpsc_channels.domain_events.log_dropped_events"),
-    "worker.event_drain_ms": same("worker.mpsc_channels.domain_events.shutdown_drain_timeout_ms"),
-    "worker.kept_log_level": ("worker.execution.keep_logs", LEVELS.get),
-    "worker.kept_log_lines": same("worker.execution.kept_log_lines"),
-    "worker.loop_lag_ms": same("worker.execution.loop_lag_warning_ms"),
     "worker.rules.on_blocked": same("common.execution.on_blocked"),
     "worker.rules.window": same("common.execution.enqueue_window"),
     "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),
@@ -154,6 +131,15 @@ NOT_SET = {
 """What no setting says; the tables of backends are below."""
 
 TABLES = {
+    "worker.dispatch": "worker.mpsc_channels.handler_dispatch",
+    "worker.hand_off": "worker.mpsc_channels.ffi_dispatch",
+    "worker.execution": "worker.execution",
+    "worker.lease": "worker.lease",
+    "worker.limits": "common.execution",
+    "worker.overflow": "common.mpsc_channels.overflow_policy",
+    "worker.domain_events": "worker.mpsc_channels.domain_events",
+    "worker.subscribers": "worker.mpsc_channels.in_process_events",
+    "worker.seen_events": "worker.event_systems.worker.metadata.in_process_events",
     "http": "orchestration.web",
     "worker_port": "worker.web",
     "database": "common.database",

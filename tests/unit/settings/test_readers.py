@@ -17,12 +17,11 @@ from tasker.app.configured import UNCONFIGURED, Configured, configured
 from tasker.app.configured.templates import template_environment
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
-from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_modules
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import BufferLimits, DepthLimits
+from tasker.resilience.pressure import DepthLimits
 from tasker.settings.catalogue import Parameter, by_path, parameters, single_process
 from tasker.settings.check import check
 from tasker.settings.installed_tables import plugin_tables, settings_model
@@ -67,13 +66,11 @@ def test_every_reserved_path_names_settings() -> None:
 BACKENDS = [name for name, _ in backend_modules()]
 READERS: dict[Any, set[str]] = {
     Configured: {"configuration", "_configuration", "chosen", "limits", "found"},
-    WorkerSettings: {"settings", "_settings"},
     FleetRules: {"rules"},
     ExpansionLimits: {"limits"},
     QueueNames: {"names", "self"},
     EventSettings: {"settings", "_settings"},
     BreakerPolicies: {"policies", "_policies"},
-    BufferLimits: {"limits", "self"},
     DepthLimits: {"limits", "_limits", "self"},
 }
 """What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""
@@ -119,7 +116,7 @@ def test_what_the_settings_become_is_used(kind: Any) -> None:
 
 def test_what_is_only_named_somewhere_is_not_used() -> None:
     assert any(name == "correlation_id" for _, name in attributes("configured", "settings"))
-    assert not is_read(WorkerSettings, "correlation_id")
+    assert not is_read(DepthLimits, "correlation_id")
 
 
 def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
