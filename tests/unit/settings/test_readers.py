@@ -116,7 +116,7 @@ def test_what_the_settings_become_is_used(kind: Any) -> None:
 
 def test_what_is_only_named_somewhere_is_not_used() -> None:
     assert any(name == "correlation_id" for _, name in attributes("configured", "settings"))
-    assert not is_read(DepthLimits, "correlation_id")
+    assert not is_read(BreakerPolicies, "correlation_id")
 
 
 def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
