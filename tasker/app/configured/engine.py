@@ -28,27 +28,12 @@ def sweep_settings(settings: Settings) -> SweepSettings:
 
 def rules(settings: Settings) -> FleetRules:
     """Return the settings on which all processes that advance tasks must agree."""
+    orchestration = settings.orchestration
     return FleetRules(
-        on_blocked=settings.common.execution.on_blocked,
-        window=settings.common.execution.enqueue_window,
-        limits=growth_limits(settings),
+        execution=settings.common.execution,
+        limits=ExpansionLimits(orchestration.decision_points, orchestration.batch_processing),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
-        dead_letters=settings.orchestration.dlq.enabled,
-        log_expansions=settings.orchestration.decision_points.enable_detailed_logging,
-    )
-
-
-def growth_limits(settings: Settings) -> ExpansionLimits:
-    """Return the limits of decisions and batches."""
-    decisions, batches = settings.orchestration.decision_points, settings.orchestration.batch_processing
-    return ExpansionLimits(
-        max_decision_depth=decisions.max_decision_depth,
-        warn_decision_depth=decisions.warn_threshold_depth,
-        max_steps_per_decision=decisions.max_steps_per_decision,
-        warn_steps_per_decision=decisions.warn_threshold_steps,
-        decisions_enabled=decisions.enabled,
-        batches_enabled=batches.enabled,
-        max_batches_per_step=batches.max_batches_per_step,
+        dead_letters=orchestration.dlq,
     )
 
 

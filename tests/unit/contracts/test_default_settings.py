@@ -20,7 +20,6 @@ from tasker.messaging.queues import QueueNames
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.resilience.pressure import BufferLimits, DepthLimits
 from tasker.settings import breakers, queues
-from tasker.settings import execution as growing
 from tasker.settings import execution as running
 from tasker.settings import listening as event_systems
 from tasker.settings import queues as channels
@@ -34,7 +33,6 @@ UNIT = re.compile(r"_(ms|seconds|minutes|hours)$")
 CONSTANT = re.compile(r"[A-Z][A-Z_]+")
 
 TABLES: list[tuple[type, type]] = [
-    (ExpansionLimits, growing.DecisionPoints),
     (BreakerPolicy, breakers.BreakerSettings),
     (BreakerPolicy, breakers.BreakerThresholds),
     (BreakerPolicy, breakers.CompletionSend),
@@ -46,7 +44,6 @@ TABLES: list[tuple[type, type]] = [
 """Objects and the tables that they are made from: fields of one name, but for the unit, are the same default."""
 
 FIELDS: list[tuple[type, str, type, str]] = [
-    (ExpansionLimits, "warn_steps_per_decision", growing.DecisionPoints, "warn_threshold_steps"),
     (BreakerPolicies, "settle", breakers.AllBreakers, "min_state_transition_interval"),
     (BreakerPolicy, "timeout", breakers.ReadinessThresholds, "timeout"),
     (EventSettings, "poll", event_systems.FallbackPoller, "polling_interval"),
@@ -65,21 +62,20 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (QueueNames, "task_requests", queues.OrchestrationQueues, "task_requests"),
     (QueueNames, "step_results", queues.OrchestrationQueues, "step_results"),
     (QueueNames, "task_finalizations", queues.OrchestrationQueues, "task_finalizations"),
-    (FleetRules, "on_blocked", running.Execution, "on_blocked"),
 ]
 """The same default under two names."""
 
-NOT_ONE: set[tuple[type, str]] = {(ExpansionLimits, "max_decision_depth")}
+NOT_ONE: set[tuple[type, str]] = set()
 """Without settings a server is at no address, and `OF_A_SINGLE_PROCESS` says why decisions are less deep."""
 
 OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
     "orchestration.decision_points.max_decision_depth": (
-        lambda: ExpansionLimits().max_decision_depth,
+        lambda: ExpansionLimits().decisions.max_decision_depth,
         "20 is the published default of the setting; what `config init` writes, and so a process without a "
         "configuration, has the three of the published guide",
     ),
     "orchestration.decision_points.warn_threshold_depth": (
-        lambda: ExpansionLimits().warn_decision_depth,
+        lambda: ExpansionLimits().decisions.warn_threshold_depth,
         "as the depth itself: 10 is the published default of the setting, two that of the guide",
     ),
     "worker.mpsc_channels.handler_dispatch.max_concurrent_handlers": (

@@ -74,17 +74,7 @@ LEAVES: dict[str, Leaf] = {
     "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
-    "worker.rules.on_blocked": same("common.execution.on_blocked"),
-    "worker.rules.window": same("common.execution.enqueue_window"),
     "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),
-    "worker.rules.log_expansions": same(f"{DECISIONS}.enable_detailed_logging"),
-    "worker.rules.limits.max_decision_depth": same(f"{DECISIONS}.max_decision_depth"),
-    "worker.rules.limits.warn_decision_depth": same(f"{DECISIONS}.warn_threshold_depth"),
-    "worker.rules.limits.max_steps_per_decision": same(f"{DECISIONS}.max_steps_per_decision"),
-    "worker.rules.limits.warn_steps_per_decision": same(f"{DECISIONS}.warn_threshold_steps"),
-    "worker.rules.limits.decisions_enabled": same(f"{DECISIONS}.enabled"),
-    "worker.rules.limits.batches_enabled": same("orchestration.batch_processing.enabled"),
-    "worker.rules.limits.max_batches_per_step": same("orchestration.batch_processing.max_batches_per_step"),
     **below("worker.events", events(WORKER, f"{WORKER}.health")),
     "worker.events.poll_ms": same(f"{WORKER}.metadata.fallback_poller.polling_interval_ms"),
     **{
@@ -98,7 +88,6 @@ LEAVES: dict[str, Leaf] = {
     },
     **below("orchestrator_events", events(ORCHESTRATION, f"{ORCHESTRATION}.health")),
     "orchestrator_events.poll_ms": times(f"{ORCHESTRATION}.timing.fallback_polling_interval_seconds", 1000),
-    "worker.rules.dead_letters": same("orchestration.dlq.enabled"),
     **{
         f"breakers.{ours}.{name}": same(f"{BREAKERS}.{theirs}.{name}")
         for ours, theirs in (("messaging", "messaging"), ("database", "web"), ("task_readiness", "task_readiness"))
@@ -131,6 +120,10 @@ NOT_SET = {
 """What no setting says; the tables of backends are below."""
 
 TABLES = {
+    "worker.rules.execution": "common.execution",
+    "worker.rules.limits.decisions": "orchestration.decision_points",
+    "worker.rules.limits.batches": "orchestration.batch_processing",
+    "worker.rules.dead_letters": "orchestration.dlq",
     "worker.dispatch": "worker.mpsc_channels.handler_dispatch",
     "worker.hand_off": "worker.mpsc_channels.ffi_dispatch",
     "worker.execution": "worker.execution",

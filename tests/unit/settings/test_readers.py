@@ -15,8 +15,6 @@ import pytest
 from tasker.app import configured as seam
 from tasker.app.configured import UNCONFIGURED, Configured, configured
 from tasker.app.configured.templates import template_environment
-from tasker.engine.calls import FleetRules
-from tasker.engine.expansion.choices import ExpansionLimits
 from tasker.installed import backend_modules
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
@@ -66,8 +64,6 @@ def test_every_reserved_path_names_settings() -> None:
 BACKENDS = [name for name, _ in backend_modules()]
 READERS: dict[Any, set[str]] = {
     Configured: {"configuration", "_configuration", "chosen", "limits", "found"},
-    FleetRules: {"rules"},
-    ExpansionLimits: {"limits"},
     QueueNames: {"names", "self"},
     EventSettings: {"settings", "_settings"},
     BreakerPolicies: {"policies", "_policies"},
