@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict
 
 from tasker.app.assembly import breakers_of, end_listener_of, listeners_of
-from tasker.app.configured import Configured
-from tasker.app.configured.program import configured_program
+from tasker.app.configured import Configured, configured_program
 from tasker.app.preparation import prepare
 from tasker.app.program_waiters import program_waiters
 from tasker.app.services import Services, guarded_connection

@@ -111,22 +111,10 @@ class EventSettings:
     """Longest poll interval."""
     lost_poll_ms: int = QueueSettings.poll_interval_ms
     """Poll interval while the listener is lost, unless `poll_ms` is shorter."""
-    connection_timeout_seconds: float = Listener.connection_timeout_seconds
-    """Timeout of connecting and of each check that notifications arrive."""
-    event_timeout_seconds: float = Listener.event_timeout_seconds
-    """Interval at which the listening connection must prove that notifications arrive."""
-    retry_interval_seconds: float = Listener.retry_interval_seconds
-    """Pause before a lost listener reconnects, with jitter."""
-    max_retry_attempts: int = Listener.max_retry_attempts
-    """Consecutive failures after which a warning is logged that the process only polls."""
+    listener: Listener = Listener()
+    health: HealthReporting = HealthReporting()
     health_check_interval_seconds: float = Timing.health_check_interval_seconds
     """Interval of the process's health check."""
-    health_enabled: bool = True
-    """True if errors affect the process's health."""
-    max_consecutive_errors: int = HealthReporting.max_consecutive_errors
-    error_rate_threshold_per_minute: int = HealthReporting.error_rate_threshold_per_minute
-    performance_monitoring_enabled: bool = True
-    """True if latencies are measured."""
     listen_url: str | None = field(default=None, repr=False)
     """URL to listen on if it differs from the database's URL (because of a pooler)."""
 
@@ -265,11 +253,11 @@ def judge_health(
     """Return the health of a process's listening; `lost` is the state of a listener that receives nothing, if any."""
     if not running:
         return ListeningHealth(HealthStatus.CRITICAL, "it does not run")
-    if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):
+    if settings.health.enabled and (reason := _too_many_errors(settings, tally, now)):
         return ListeningHealth(HealthStatus.UNHEALTHY, reason)
     if lost is None:
         return ListeningHealth()
-    if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.max_retry_attempts:
+    if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.listener.max_retry_attempts:
         return ListeningHealth(
             HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead"
         )
@@ -277,7 +265,7 @@ def judge_health(
 
 
 def _too_many_errors(settings: EventSettings, tally: Tally, now: float) -> str:
-    if tally.errors_in_a_row >= settings.max_consecutive_errors:
+    if tally.errors_in_a_row >= settings.health.max_consecutive_errors:
         return f"{tally.errors_in_a_row} errors in a row"
     rate = tally.errors_in_last_minute(now)
-    return f"{rate} errors in the last minute" if rate > settings.error_rate_threshold_per_minute else ""
+    return f"{rate} errors in the last minute" if rate > settings.health.error_rate_threshold_per_minute else ""

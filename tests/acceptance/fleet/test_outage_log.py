@@ -21,7 +21,7 @@ from tasker.app.preparation import prepare
 from tasker.messaging.listening_modes import EventSettings
 from tasker.orchestration.sweep import SweepSettings
 from tasker.settings.execution import Sweep
-from tasker.settings.listening import ReadinessTiming
+from tasker.settings.listening import Listener, ReadinessTiming
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
 from tests.integration.database.test_connection import free_port
 from tests.support.command_line import write_workflow
@@ -32,7 +32,7 @@ from tests.support.worker_settings import worker_settings
 
 pytestmark = pytest.mark.slow
 
-EVENTS = EventSettings(retry_interval_seconds=0.1, max_retry_attempts=2)
+EVENTS = EventSettings(listener=Listener(retry_interval_seconds=0.1, max_retry_attempts=2))  # type: ignore[arg-type]
 WORKER = worker_settings(lease_ms=1000, events=EVENTS)
 SWEEPS = SweepSettings(Sweep(hint_grace_ms=200), timing=ReadinessTiming(fallback_polling_interval_seconds=0.3))
 CONFIGURED = replace(CONFIGURATION, worker=WORKER)

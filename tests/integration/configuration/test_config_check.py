@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tasker.app.configured.worker import worker_settings
+from tasker.app.configured import worker_settings
 from tasker.cli.main import cli
 from tasker.cli.scaffold.starter_configuration import write_configuration
 from tasker.resilience.pressure import BufferLevel

@@ -101,7 +101,7 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
     database_url: str, mode: DeploymentMode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG, "tasker.events")
-    slow = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=50, max_retry_attempts=10_000)
+    slow = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=50, listener=QUICK.listener.replace(max_retry_attempts=10_000))
     blind = SweepSettings(Sweep(hint_grace_ms=NEVER_MS))  # or a sweep would wake the worker in the end
     async with working(database_url, settings(mode, slow), sweeps=blind) as app, submitting(database_url) as program:
         events = events_of(app)

@@ -36,8 +36,6 @@ TABLES: list[tuple[type, type]] = [
     (BreakerPolicy, breakers.BreakerSettings),
     (BreakerPolicy, breakers.BreakerThresholds),
     (BreakerPolicy, breakers.CompletionSend),
-    (EventSettings, event_systems.HealthReporting),
-    (EventSettings, event_systems.Listener),
     (EventSettings, event_systems.Timing),
     (EventSettings, event_systems.WorkerSystem),
 ]

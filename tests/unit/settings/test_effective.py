@@ -39,17 +39,13 @@ def unless_empty(path: str) -> Leaf:
     return path, lambda value: value or None
 
 
-def events(system: str, health: str) -> dict[str, Leaf]:
+def events(system: str) -> dict[str, Leaf]:
     return {
         "system_id": same(f"{system}.system_id"),
         "deployment_mode": same(f"{system}.deployment_mode"),
         "lost_poll_ms": same("common.queues.pgmq.poll_interval_ms"),
         "listen_url": unless_empty("common.database.listen_url"),
         "health_check_interval_seconds": same(f"{system}.timing.health_check_interval_seconds"),
-        "health_enabled": same(f"{health}.enabled"),
-        "max_consecutive_errors": same(f"{health}.max_consecutive_errors"),
-        "error_rate_threshold_per_minute": same(f"{health}.error_rate_threshold_per_minute"),
-        "performance_monitoring_enabled": same(f"{health}.performance_monitoring_enabled"),
     }
 
 
@@ -75,18 +71,9 @@ LEAVES: dict[str, Leaf] = {
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
     "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),
-    **below("worker.events", events(WORKER, f"{WORKER}.health")),
+    **below("worker.events", events(WORKER)),
     "worker.events.poll_ms": same(f"{WORKER}.metadata.fallback_poller.polling_interval_ms"),
-    **{
-        f"worker.events.{name}": same(f"{WORKER}.metadata.listener.{name}")
-        for name in (
-            "connection_timeout_seconds",
-            "event_timeout_seconds",
-            "retry_interval_seconds",
-            "max_retry_attempts",
-        )
-    },
-    **below("orchestrator_events", events(ORCHESTRATION, f"{ORCHESTRATION}.health")),
+    **below("orchestrator_events", events(ORCHESTRATION)),
     "orchestrator_events.poll_ms": times(f"{ORCHESTRATION}.timing.fallback_polling_interval_seconds", 1000),
     **{
         f"breakers.{ours}.{name}": same(f"{BREAKERS}.{theirs}.{name}")
@@ -109,17 +96,19 @@ BY_TWO = {
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     "origin",
+    "orchestrator_events.listener",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
     "sweeps.mend_ms",
     "sweeps.whole",
-    *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
-    *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     "retry.profile",
 }
 """What no setting says; the tables of backends are below."""
 
 TABLES = {
+    "worker.events.listener": f"{WORKER}.metadata.listener",
+    "worker.events.health": f"{WORKER}.health",
+    "orchestrator_events.health": f"{ORCHESTRATION}.health",
     "worker.rules.execution": "common.execution",
     "worker.rules.limits.decisions": "orchestration.decision_points",
     "worker.rules.limits.batches": "orchestration.batch_processing",

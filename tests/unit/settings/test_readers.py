@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from tasker.app import configured as seam
-from tasker.app.configured import UNCONFIGURED, Configured, configured
-from tasker.app.configured.templates import template_environment
+from tasker.app.configured import UNCONFIGURED, Configured, configured, template_environment
 from tasker.installed import backend_modules
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
