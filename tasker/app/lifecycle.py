@@ -27,7 +27,7 @@ from tasker.plugins.host import plugins_of
 from tasker.process.connections import Resources
 from tasker.process.heartbeat import end_dead_leases
 from tasker.process.releases import Repairs
-from tasker.process.stopping import to_its_end
+from tasker.process.stopping import STOP_GRACE_SECONDS, to_its_end
 from tasker.resilience.pressure import DepthLimits
 from tasker.services.audit import AuditLog
 from tasker.services.database import DatabaseSizes, RetentionService
@@ -58,7 +58,6 @@ from tasker.services.tasks.waiting import Waiters
 from tasker.services.viewer import SensitiveValues
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.settings.addresses import BackendSettings
-from tasker.settings.defaults import STOP_GRACE_SECONDS
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.runner import AttemptRunner

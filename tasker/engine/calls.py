@@ -21,6 +21,7 @@ from tasker.db.connection import DataRefused, Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.engine.answers import ClaimAnswer, SubmitAnswer
+from tasker.engine.exchange import CLAIM_BYTES
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
 from tasker.engine.retry import fingerprint
 from tasker.engine.task_log import enqueued, log_enqueued, log_unknown, logs_enqueue, read_task_ids
@@ -33,7 +34,6 @@ from tasker.messaging.messages import PoisonMessage, StepHint
 from tasker.messaging.port import QueuedMessage, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
-from tasker.settings.defaults import CLAIM_BYTES
 from tasker.settings.execution import DeadLetterSettings, Execution, Lease
 from tasker.settings.queues import HandlerDispatch, QueueSettings
 

@@ -15,8 +15,16 @@ from tasker.settings.execution import Execution, Lease
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.plan import Plan
 
+CLAIM_BYTES = 16 * 1024 * 1024
+"""Maximum size of the inputs, results or events in one answer of the database, unless a single one is larger."""
+MARK_SLICE = 2000
+"""Number of backlogged steps whose pause marks one transaction changes."""
+REPLAY_STEPS = 1000
+"""Number of steps that one transaction of a replay resets, or all of one task."""
+
 if TYPE_CHECKING:
     from tasker.handlers.events.publisher import BasePublisher
+
 
 Answer = Mapping[str, Any]
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from tasker.engine.answers import ReplayAnswer, StaleAnswer
 from tasker.engine.calls import Engine
-from tasker.engine.exchange import CompletingWorker, OnAdvanced
+from tasker.engine.exchange import REPLAY_STEPS, CompletingWorker, OnAdvanced
 from tasker.engine.task_log import read_task_ids
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.logging.lines import log_line
 from tasker.metrics import Histogram
-from tasker.settings.defaults import REPLAY_STEPS
 from tasker.settings.execution import BatchProcessing, DeadLetterSettings
 
 TURNS = 50

@@ -9,8 +9,8 @@ import logging
 from collections import Counter
 
 from tasker.engine.calls import Args, Engine
+from tasker.engine.exchange import MARK_SLICE
 from tasker.settings.breakers import FailureStorm
-from tasker.settings.defaults import MARK_SLICE
 
 _log = logging.getLogger("tasker.orchestration")
 

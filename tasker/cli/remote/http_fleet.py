@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasker.cli.remote.dead_letters import HttpDeadLetters, HttpReplays
 from tasker.cli.remote.decoding import decoded, decoded_list
@@ -20,13 +20,15 @@ from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.doctor import DoctorFinding
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings
-from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
 from tasker.views.task_lists import PauseList, ProcessRow
 from tasker.views.tasks import TaskReport
+
+if TYPE_CHECKING:
+    from tasker.services.operators.pauses import PauseTarget
+    from tasker.services.submission.bulk import TemplateSubmission
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 

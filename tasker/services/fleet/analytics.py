@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
-from tasker.engine.guarded_connection import GuardedConnection
 from tasker.engine.plans import not_registered
 from tasker.engine.states.step import StepState
 from tasker.engine.states.task import TaskState
 from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings, scaling
+
+if TYPE_CHECKING:
+    from tasker.engine.guarded_connection import GuardedConnection
 
 TASKS_READ, TASKS_PER_VERSION = 20_000, 1000
 """Number of the newest tasks that statistics read: of a time span, and of each version."""
