@@ -85,8 +85,8 @@ class Configured:
     """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
-    http: OrchestrationWeb = OrchestrationWeb()
-    worker_port: WorkerWeb = WorkerWeb()
+    http: OrchestrationWeb = OrchestrationWeb.for_single_process()
+    worker_port: WorkerWeb = WorkerWeb.for_single_process()
     """HTTP port of each worker."""
     search_paths: tuple[str, ...] = TaskTemplates.search_paths
     """Patterns of template files for a worker whose command line names none."""

@@ -42,12 +42,12 @@ from tasker.settings.queues import HandlerDispatch, QueueSettings
 class FleetRules:
     """Settings on which every process that moves tasks must agree."""
 
-    execution: Execution = Execution()
+    execution: Execution = Execution.for_single_process()
     limits: ExpansionLimits = DEFAULT_LIMITS
     """Limits of the steps that decisions and batches may create."""
     hidden_seconds: float = float(QueueSettings.default_visibility_timeout_seconds)
     """Seconds for which a received message stays hidden while it is processed (backends with acknowledgements)."""
-    dead_letters: DeadLetterSettings = DeadLetterSettings()
+    dead_letters: DeadLetterSettings = DeadLetterSettings.for_single_process()
 
 
 DEFAULT_RULES = FleetRules()

@@ -15,15 +15,15 @@ class WorkerSettings:
     """Tables that a worker reads."""
 
     dispatch: HandlerDispatch = HandlerDispatch.for_single_process()
-    hand_off: HandOff = HandOff()
-    execution: WorkerExecution = WorkerExecution()
-    lease: Lease = Lease()
-    limits: Execution = Execution()
-    overflow: OverflowPolicy = OverflowPolicy()
+    hand_off: HandOff = HandOff.for_single_process()
+    execution: WorkerExecution = WorkerExecution.for_single_process()
+    lease: Lease = Lease.for_single_process()
+    limits: Execution = Execution.for_single_process()
+    overflow: OverflowPolicy = OverflowPolicy.for_single_process()
     """When a full buffer is logged."""
-    domain_events: DomainEvents = DomainEvents()
-    subscribers: InProcessEvents = InProcessEvents()
-    seen_events: SeenEvents = SeenEvents()
+    domain_events: DomainEvents = DomainEvents.for_single_process()
+    subscribers: InProcessEvents = InProcessEvents.for_single_process()
+    seen_events: SeenEvents = SeenEvents.for_single_process()
     events: EventSettings = WORKER_EVENTS
     """Settings of how the process learns of work."""
     rules: FleetRules = DEFAULT_RULES

@@ -111,8 +111,8 @@ class EventSettings:
     """Longest poll interval."""
     lost_poll_ms: int = QueueSettings.poll_interval_ms
     """Poll interval while the listener is lost, unless `poll_ms` is shorter."""
-    listener: Listener = Listener()
-    health: HealthReporting = HealthReporting()
+    listener: Listener = Listener.for_single_process()
+    health: HealthReporting = HealthReporting.for_single_process()
     health_check_interval_seconds: float = Timing.health_check_interval_seconds
     """Interval of the process's health check."""
     listen_url: str | None = field(default=None, repr=False)

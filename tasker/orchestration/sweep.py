@@ -78,13 +78,13 @@ _log = logging.getLogger("tasker.orchestration")
 class SweepSettings:
     """Tables that a sweep reads."""
 
-    ages: Sweep = Sweep()
-    timing: ReadinessTiming = ReadinessTiming()
+    ages: Sweep = Sweep.for_single_process()
+    timing: ReadinessTiming = ReadinessTiming.for_single_process()
     """Period of the sweep, with jitter between processes."""
-    bursts: FailureStorm = FailureStorm()
-    dead_letters: DeadLetterSettings = DeadLetterSettings()
-    batches: BatchProcessing = BatchProcessing()
-    retention: Retention = Retention()
+    bursts: FailureStorm = FailureStorm.for_single_process()
+    dead_letters: DeadLetterSettings = DeadLetterSettings.for_single_process()
+    batches: BatchProcessing = BatchProcessing.for_single_process()
+    retention: Retention = Retention.for_single_process()
     mend_ms: int = 60_000
     """Interval at which any one process compares the marks and counters of a namespace with its rows."""
     whole: bool = False

@@ -104,7 +104,7 @@ class ExpansionLimits:
     """Limits of a task's expansion. A decision's depth counts the decisions above it and itself."""
 
     decisions: DecisionPoints = DecisionPoints.for_single_process()
-    batches: BatchProcessing = BatchProcessing()
+    batches: BatchProcessing = BatchProcessing.for_single_process()
     """All batches are created in one transaction, whose time the database limits."""
 
 
