@@ -180,13 +180,8 @@ def test_so_many_decisions_may_follow_each_other_and_the_next_is_refused() -> No
     error = refused(chain(4), "d4", create_steps("leaf"), existing, THREE)
     assert error.problem == OutcomeProblem.TOO_DEEP
     assert error.message == "'d4' is decision number 4 on its way; the limit is 3"
-    assert expand(
-        chain(4),
-        "d4",
-        create_steps("leaf"),
-        existing,
-        ExpansionLimits(ALONE.replace(max_decision_depth=4)),
-    ).steps
+    four = ExpansionLimits(ALONE.replace(max_decision_depth=4))
+    assert expand(chain(4), "d4", create_steps("leaf"), existing, four).steps
 
 
 def test_a_decision_that_was_not_taken_does_not_count_as_depth() -> None:
@@ -338,9 +333,8 @@ def test_a_step_may_cut_so_many_batches_and_no_more() -> None:
 
 
 def test_disabled_batch_processing_refuses_batchable_steps() -> None:
-    error = refused(
-        CSV, "analyze", create_batches("process", 1), limits=ExpansionLimits(batches=BatchProcessing(enabled=False))
-    )
+    limits = ExpansionLimits(batches=BatchProcessing(enabled=False))
+    error = refused(CSV, "analyze", create_batches("process", 1), limits=limits)
     assert error.problem == OutcomeProblem.DISABLED
 
 
