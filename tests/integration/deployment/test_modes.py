@@ -171,7 +171,7 @@ async def breaks(settings: EventSettings) -> object:
 async def test_a_listener_that_stays_lost_is_told_loudly_once(
     database_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    never = replace(QUICK, retry_interval_seconds=0.01, max_retry_attempts=3)
+    never = replace(QUICK, listener=QUICK.listener.replace(retry_interval_seconds=0.01, max_retry_attempts=3))
     async with working(database_url, settings(EVENTS, never)) as app:
         listener = events_of(app).listeners[DATABASE]
         await eventually(lambda: hears(app), "it hears")
@@ -296,7 +296,8 @@ async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
         heard.clear()
         await runs(program, 1)
         await eventually(lambda: any(each.found for each in heard), "it found work")
-        events.change(replace(events.settings, performance_monitoring_enabled=False))
+        unmeasured = events.settings.health.replace(performance_monitoring_enabled=False)
+        events.change(replace(events.settings, health=unmeasured))
         seen = len(heard)
         await runs(program, 1)
         assert len(heard) == seen, "what is not measured is not told"

@@ -42,7 +42,7 @@ async def parked(queued: Queued) -> Item:
 
 def looked(orchestra: Orchestra, settings: Any = AT_ONCE) -> Answer:
     """What a sweep would find now."""
-    args = {"park_grace_ms": settings.park_grace_ms, "idle_grace_ms": settings.idle_grace_ms}
+    args = {"park_grace_ms": settings.ages.park_grace_ms, "idle_grace_ms": settings.ages.idle_grace_ms}
     queues = {"results_queue": RESULTS, "finalizations_queue": FINALIZATIONS}
     return orchestra.lab.one.core("sweep", {**args, **queues})
 
