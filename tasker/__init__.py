@@ -57,19 +57,12 @@ _HOMES = {
 
 _NAMES_ELSEWHERE = {
     "tasker.batch_processing": "Batchable",
-    "tasker.bootstrap": "bootstrap_worker get_worker_status is_worker_running stop_worker "
-    "transition_to_graceful_shutdown",
-    "tasker.client": "HttpClient SyncHttpClient TaskerClient",
-    "tasker.errors": "ConversionError FFIError StepExecutionError WorkerAlreadyRunningError WorkerBootstrapError "
-    "WorkerNotInitializedError",
-    "tasker.event_bridge": "EventBridge EventNames",
+    "tasker.client": "HttpClient SyncHttpClient",
+    "tasker.errors": "StepExecutionError",
     "tasker.registry": "HandlerRegistry",
     "tasker.logging": "log_debug log_error log_info log_warn",
-    "tasker.observability": "get_health_check get_metrics get_worker_config",
-    "tasker.step_execution_subscriber": "StepExecutionSubscriber",
     "tasker.step_handler": "APIMixin ApiHandler BaseStepHandler DecisionHandler DecisionMixin",
-    "tasker.types": "BootstrapConfig DecisionPointOutcome FfiStepEvent LogContext",
-    "tasker.worker": "Worker",
+    "tasker.types": "DecisionPointOutcome LogContext",
 }
 """Names that programs may expect in this package, by the module that defines them; used for the error message."""
 

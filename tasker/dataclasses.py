@@ -182,16 +182,16 @@ def _written(kind: Any, head: str, lines: Sequence[str], known: Mapping[str, Any
     return method
 
 
-def _parameter(each: Field[Any]) -> str:
-    if each.default_factory is not MISSING:
-        return f"{each.name}=__missing"
-    return each.name if each.default is MISSING else f"{each.name}=__default_{each.name}"
+def _parameter(field: Field[Any]) -> str:
+    if field.default_factory is not MISSING:
+        return f"{field.name}=__missing"
+    return field.name if field.default is MISSING else f"{field.name}=__default_{field.name}"
 
 
-def _value(each: Field[Any]) -> str:
+def _value(field: Field[Any]) -> str:
     """Return the source of a field's initial value; empty if the field has no default and is not a parameter."""
-    if each.default_factory is MISSING:
-        default = "" if each.default is MISSING else f"__default_{each.name}"
-        return each.name if each.init else default
-    made = f"__make_{each.name}()"
-    return f"{made} if {each.name} is __missing else {each.name}" if each.init else made
+    if field.default_factory is MISSING:
+        default = "" if field.default is MISSING else f"__default_{field.name}"
+        return field.name if field.init else default
+    made = f"__make_{field.name}()"
+    return f"{made} if {field.name} is __missing else {field.name}" if field.init else made

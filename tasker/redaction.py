@@ -160,11 +160,11 @@ class Redactor:
             self._marked[step.name] for step in plan.steps if not step.static and step.name in self._marked
         ]
         secrets: set[str] = set()
-        covered(self._input, context, secrets)
+        redact_by_schema(self._input, context, secrets)
         known = results or {}
         for name in known:
             for schema in self._schemas(name):  # skips results without marks: a step may be below thousands of them
-                covered(schema, known[name], secrets)
+                redact_by_schema(schema, known[name], secrets)
         self._mute = len(secrets) > most
         self._secrets = frozenset(secret for secret in secrets if len(secret) >= SHORTEST_TEXT)
         self._lengths = _lengths_by_beginning(self._secrets) if self._mute else {}
@@ -186,12 +186,12 @@ class Redactor:
 
     def context(self, value: Any) -> Any:
         """Redact the task's input."""
-        return self.redact(covered(self._input, value, set()))
+        return self.redact(redact_by_schema(self._input, value, set()))
 
     def result(self, step: str, value: Any) -> Any:
         """Redact the result of a step."""
         for schema in self._schemas(step):
-            value = covered(schema, value, set())
+            value = redact_by_schema(schema, value, set())
         return self.redact(value)
 
     def _member(self, owner: Mapping[str, Any], key: str, value: Any) -> Any:
@@ -255,7 +255,7 @@ def without_messages(value: Any) -> Any:
 def without_secrets(message: str, schema: Schema, value: Any) -> str:
     """Redact the sensitive values of `value`, by its schema, in a message about it."""
     secrets: set[str] = set()
-    covered(schema, value, secrets)
+    redact_by_schema(schema, value, secrets)
     return _without(secrets, message)
 
 
@@ -272,14 +272,14 @@ def marks(schema: Any) -> bool:
     return isinstance(schema, list | tuple) and any(map(marks, schema))
 
 
-def covered(schema: Schema | None, value: Any, secrets: set[str] | None = None) -> Any:
+def redact_by_schema(schema: Schema | None, value: Any, secrets: set[str] | None = None) -> Any:
     """Return the value with sensitive parts replaced; their texts are added to `secrets`."""
     if schema is None or not marks(schema):
         return value
-    return _cover([schema], schema, value, set() if secrets is None else secrets)
+    return _redact([schema], schema, value, set() if secrets is None else secrets)
 
 
-def _cover(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) -> Any:
+def _redact(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) -> Any:
     every = list(_expanded(schemas, root, set()))
     if any(schema.get(MARK, False) is not False for schema in every):
         secrets.update(_texts(value))
@@ -287,9 +287,9 @@ def _cover(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) 
     if not every:
         return value
     if isinstance(value, Mapping):
-        return {key: _cover([*_of_property(every, key)], root, item, secrets) for key, item in value.items()}
+        return {key: _redact([*_of_property(every, key)], root, item, secrets) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_cover([*_of_item(every, index)], root, item, secrets) for index, item in enumerate(value)]
+        return [_redact([*_of_item(every, index)], root, item, secrets) for index, item in enumerate(value)]
     return value
 
 

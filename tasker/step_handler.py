@@ -24,11 +24,19 @@ if TYPE_CHECKING:
         step_handler,
     )
     from tasker.handlers.http.response import APIMixin, ApiResponse
-    from tasker.handlers.step_handler import BaseStepHandler, CheckpointYield, StepHandler, checkpoint_yield
+    from tasker.handlers.step_handler import (
+        AgainIn,
+        BaseStepHandler,
+        CheckpointYield,
+        StepHandler,
+        again_in,
+        checkpoint_yield,
+    )
 
 __all__ = [
     "APIHandler",
     "APIMixin",
+    "AgainIn",
     "ApiHandler",
     "ApiResponse",
     "ApiStepHandler",
@@ -41,6 +49,7 @@ __all__ = [
     "DecisionMixin",
     "FunctionalHandler",
     "StepHandler",
+    "again_in",
     "api_handler",
     "batch_aggregator",
     "batch_analyzer",
@@ -56,7 +65,9 @@ __getattr__ = names_of(
     __name__,
     {
         "tasker.handlers.api_handler": "APIHandler ApiHandler ApiStepHandler",
-        "tasker.handlers.step_handler": "BaseStepHandler StepHandler CheckpointYield checkpoint_yield",
+        "tasker.handlers.step_handler": (
+            "AgainIn BaseStepHandler StepHandler CheckpointYield again_in checkpoint_yield"
+        ),
         "tasker.handlers.decisions": "DecisionHandler BatchConfig Decision DecisionMixin",
         "tasker.handlers.batch_arithmetic": "Batches",
         "tasker.handlers.decorators": (

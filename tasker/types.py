@@ -26,41 +26,12 @@ if TYPE_CHECKING:
         FailureStrategy,
         RustBatchWorkerInputs,
     )
-    from tasker.handlers.client_models import (
-        ClientHealthResponse,
-        ClientPaginationInfo,
-        ClientStepAuditResponse,
-        ClientStepReadiness,
-        ClientStepResponse,
-        ClientTaskListResponse,
-        ClientTaskResponse,
-    )
     from tasker.handlers.context import StepContext
     from tasker.handlers.decisions import DecisionPointOutcome
     from tasker.handlers.events.publisher import DomainEventMetadata, ExecutionResult, InProcessDomainEvent
-    from tasker.handlers.legacy_event import FfiStepEvent
     from tasker.handlers.outcome_forms import DecisionType
-    from tasker.handlers.results import (
-        ErrorType,
-        ResultStatus,
-        StepError,
-        StepExecutionResult,
-        StepHandlerCallResult,
-        StepHandlerResult,
-    )
-    from tasker.handlers.worker_models import (
-        BootstrapConfig,
-        BootstrapResult,
-        ComponentHealth,
-        FfiDispatchMetrics,
-        HealthCheck,
-        LogContext,
-        StarvationWarning,
-        WorkerConfig,
-        WorkerMetrics,
-        WorkerState,
-        WorkerStatus,
-    )
+    from tasker.handlers.reporting import LogContext
+    from tasker.handlers.results import ErrorType, ResultStatus, StepHandlerCallResult, StepHandlerResult
 
 __all__ = [
     "BatchAggregationResult",
@@ -69,16 +40,6 @@ __all__ = [
     "BatchProcessingOutcome",
     "BatchWorkerContext",
     "BatchWorkerOutcome",
-    "BootstrapConfig",
-    "BootstrapResult",
-    "ClientHealthResponse",
-    "ClientPaginationInfo",
-    "ClientStepAuditResponse",
-    "ClientStepReadiness",
-    "ClientStepResponse",
-    "ClientTaskListResponse",
-    "ClientTaskResponse",
-    "ComponentHealth",
     "CreateBatchesOutcome",
     "CursorConfig",
     "DecisionPointOutcome",
@@ -87,25 +48,15 @@ __all__ = [
     "ErrorType",
     "ExecutionResult",
     "FailureStrategy",
-    "FfiDispatchMetrics",
-    "FfiStepEvent",
-    "HealthCheck",
     "InProcessDomainEvent",
     "LogContext",
     "NoBatchesOutcome",
     "ResultStatus",
     "RustBatchWorkerInputs",
     "RustCursorConfig",
-    "StarvationWarning",
     "StepContext",
-    "StepError",
-    "StepExecutionResult",
     "StepHandlerCallResult",
     "StepHandlerResult",
-    "WorkerConfig",
-    "WorkerMetrics",
-    "WorkerState",
-    "WorkerStatus",
     "aggregate_batch_results",
     "create_batches",
     "no_batches",
@@ -122,21 +73,11 @@ __getattr__ = names_of(
         "tasker.handlers.batch_worker": (
             "BatchMetadata BatchWorkerContext BatchWorkerOutcome FailureStrategy RustBatchWorkerInputs"
         ),
-        "tasker.handlers.client_models": (
-            "ClientHealthResponse ClientPaginationInfo ClientStepAuditResponse "
-            "ClientStepReadiness ClientStepResponse ClientTaskListResponse ClientTaskResponse"
-        ),
         "tasker.handlers.context": "StepContext",
         "tasker.handlers.decisions": "DecisionPointOutcome",
         "tasker.handlers.outcome_forms": "DecisionType",
         "tasker.handlers.events.publisher": "DomainEventMetadata ExecutionResult InProcessDomainEvent",
-        "tasker.handlers.legacy_event": "FfiStepEvent",
-        "tasker.handlers.results": (
-            "ErrorType ResultStatus StepError StepExecutionResult StepHandlerCallResult StepHandlerResult"
-        ),
-        "tasker.handlers.worker_models": (
-            "BootstrapConfig BootstrapResult ComponentHealth FfiDispatchMetrics HealthCheck "
-            "LogContext StarvationWarning WorkerConfig WorkerMetrics WorkerState WorkerStatus"
-        ),
+        "tasker.handlers.reporting": "LogContext",
+        "tasker.handlers.results": "ErrorType ResultStatus StepHandlerCallResult StepHandlerResult",
     },
 )

@@ -35,7 +35,7 @@ def _was_accepted() -> str:
 def _kind_token() -> str:
     kept, unless_lost = (
         is_one_of("p_kind", (kind for kind, move in CHANGES.items() if move.token is token))
-        for token in (Token.KEPT, Token.GROWS_WHEN_LOST)
+        for token in (Token.UNCHANGED, Token.GROWS_WHEN_LOST)
     )
     return function(
         "The fencing token of claims after a change.",
@@ -48,8 +48,8 @@ def _kind_token() -> str:
 
 _AFTERWARDS = {
     Attempts.COUNTED: "least(p_attempts, 2147483646) + 1",
-    Attempts.GIVEN_BACK: "p_attempts - 1",
-    Attempts.FORGOTTEN: "0",
+    Attempts.RETURNED: "p_attempts - 1",
+    Attempts.RESET: "0",
 }
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from tasker.engine.states.step_changes import LETTERS
 
-WIDTH = 128
+WIDTH = 110
+BREAK = re.compile(r"(?<!:)(?<! and)(?<! else)(?<! then) ")
+"""A space at which a long line may be broken: not between a key and its value, or a keyword and its operand."""
 T = TypeVar("T")
 
 
@@ -61,7 +64,7 @@ def wrapped(text: str) -> str:
 def _broken(line: str) -> Iterator[str]:
     indent = "-- " if line.startswith("--") else " " * (len(line) - len(line.lstrip()) + 2)
     while len(line) > WIDTH:
-        at = line.rindex(" ", 0, WIDTH)
+        at = [match.start() for match in BREAK.finditer(line, 0, WIDTH)][-1]
         yield line[:at]
         line = indent + line[at + 1 :]
     yield line

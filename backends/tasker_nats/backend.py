@@ -100,7 +100,7 @@ class NatsBackend:
         if ids is None:
             raise _missing(queue)
         with suppress(MessagingError):  # the message is stored, and found without an announcement
-            await self._link.tell(self._streams.subject(queue, "ready"))
+            await self._link.publish_nowait(self._streams.subject(queue, "ready"))
         return ids
 
     async def receive_messages(self, queue: str, limit: int, visibility_timeout: float) -> list[QueuedMessage]:
@@ -111,7 +111,7 @@ class NatsBackend:
         while len(received) < min(limit, BURST):
             began = self._monotonic()
             messages = await self._pull(queue, min(limit, BURST) - len(received))
-            deliverable = [message for message in messages if not await self._put_aside(queue, message)]
+            deliverable = [message for message in messages if not await self._bury_or_postpone(queue, message)]
             received += [self._hold(queue, message, visibility_timeout, began) for message in deliverable]
             if len(deliverable) == len(messages):
                 break
@@ -130,7 +130,7 @@ class NatsBackend:
             await self.queue_stats(queue)
             self._known.add(queue)
 
-    async def _put_aside(self, queue: str, message: Msg) -> bool:
+    async def _bury_or_postpone(self, queue: str, message: Msg) -> bool:
         """Bury a message with too many deliveries and postpone one that is not due.
 
         A delayed message is postponed at least once, so that one delivery can always be subtracted from its count.
@@ -212,7 +212,7 @@ class NatsBackend:
         unsettled = self._unsettled.receipts.values()
         due = [one for one in unsettled if one.confirmed + third < now and not self._taken_back(one)]
         for receipt in due:
-            await self._link.tell(receipt.reply, b"+WPI")
+            await self._link.publish_nowait(receipt.reply, b"+WPI")
         if due and await self._link.api("INFO"):
             for receipt in due:
                 receipt.confirmed = now

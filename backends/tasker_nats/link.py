@@ -78,7 +78,7 @@ class Link:
 
     def _unavailable(self, problem: str) -> BackendUnavailable:
         where = ", ".join(url.rpartition("@")[2] for url in self._settings.url.split(","))
-        hint = "check the server's address and that it is running; an open backend connects again by itself"
+        hint = "check the server's address and that it is running; an open backend reconnects automatically"
         return BackendUnavailable(f"the connection to NATS at {where} {problem}", hint=hint)
 
     @contextmanager
@@ -105,7 +105,7 @@ class Link:
             raise self._unavailable("reaches no JetStream; start nats-server with -js")
         return _checked(json.loads(reply))
 
-    async def tell(self, subject: str, payload: bytes = b"") -> None:
+    async def publish_nowait(self, subject: str, payload: bytes = b"") -> None:
         """Publish without waiting; the server reads it before any later call."""
         with self._errors():
             await self._up().publish(subject, payload)

@@ -1,6 +1,6 @@
 """Streams and subjects: names, creation, content.
 
-`--` cannot occur in a queue's name nor `-` in a prefix, so no two queues share a stream, whatever the prefixes.
+`--` cannot occur in a queue's name nor `-` in a prefix, so no two queues share a stream, for any prefixes.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _CHANNEL = "pgmq_message_ready"
 class PgmqBackend:
     """`TransactionalBackend` on PGMQ: messages are rows, so they are part of the engine's own transactions.
 
-    `read_ct`, which grows each time a message is received, tells whether a message still belongs to this process: the
+    `read_ct`, which grows each time a message is received, shows whether a message still belongs to this process: the
     backend remembers the value that it got and changes the message only while the value is unchanged.
     """
 

@@ -33,8 +33,7 @@ class PgmqTable(Table):
         QueueSettings.poll_interval_ms,
         10,
         10_000,
-        "Pause between two looks at a queue when nothing announces messages. Counts above "
-        "common.queues.poll_interval_ms.",
+        "Poll interval of a queue without notifications. Counts above common.queues.poll_interval_ms.",
         overrules="common.queues.poll_interval_ms",
     )
     queue_depth_thresholds: DepthThresholds = table(DepthThresholds)

@@ -19,9 +19,9 @@ from tasker_rabbitmq.topology import Topology
 
 TICK_SECONDS = 0.25
 """Interval of the check for overdue messages and lost connections."""
-LOOK_SECONDS = 30.0
+STATS_SECONDS = 30.0
 """Time for which the age of a queue's first message is cached."""
-EMPTY_LOOKS = 3
+EMPTY_POLLS = 3
 """Number of consecutive checks with an empty queue after which other processes count as holding none of its messages:
 messages pushed to a busy worker are invisible only for a moment."""
 
@@ -244,17 +244,17 @@ class RabbitmqBackend:
         """Return True if the queue was empty in so many consecutive checks that other processes only have messages in
         progress."""
         now = self._clock.monotonic()
-        looked_at, looks = self._empty.get(queue, (now, 0))
-        self._empty[queue] = now, 0 if ready else 1 if now - looked_at > LOOK_SECONDS else looks + 1
-        return self._empty[queue][1] >= EMPTY_LOOKS
+        looked_at, polls = self._empty.get(queue, (now, 0))
+        self._empty[queue] = now, 0 if ready else 1 if now - looked_at > STATS_SECONDS else polls + 1
+        return self._empty[queue][1] >= EMPTY_POLLS
 
     async def _first(self, queue: str) -> datetime | None:
         """Return the time at which the first ready message was sent.
 
         The message is received and put back, so rarely, because that counts as a delivery.
         """
-        looked_at, sent_at = self._looks.get(queue, (-LOOK_SECONDS, None))
-        if self._clock.monotonic() - looked_at >= LOOK_SECONDS:
+        looked_at, sent_at = self._looks.get(queue, (-STATS_SECONDS, None))
+        if self._clock.monotonic() - looked_at >= STATS_SECONDS:
             async with self._link.alone() as channel:
                 message = await channel.basic_get(self._topology.name(queue), timeout=REPLY_SECONDS)
                 if message.delivery_tag is not None:

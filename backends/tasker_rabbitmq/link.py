@@ -71,9 +71,9 @@ class Link:
             )
         except (OSError, AMQPError, TimeoutError, ValueError) as error:
             hint = "check the setting common.queues.rabbitmq.url (RABBITMQ_URL) and that the broker is running"
-            mends = not isinstance(error, (AuthenticationError, ProbableAuthenticationError, ValueError))
+            may_recover = not isinstance(error, (AuthenticationError, ProbableAuthenticationError, ValueError))
             text = f"cannot connect to {self._where}: {error!r}"
-            raise BackendUnavailable(text, retryable=mends, hint=hint) from error
+            raise BackendUnavailable(text, retryable=may_recover, hint=hint) from error
 
     async def close(self) -> None:
         """Disconnect; the broker releases received messages that were not settled.
@@ -201,7 +201,7 @@ class Link:
         return ending
 
     def unavailable(self, problem: str) -> BackendUnavailable:
-        hint = "an open backend connects again by itself: try again"
+        hint = "an open backend reconnects automatically: try again"
         return BackendUnavailable(f"the connection to {self._where} {problem}", hint=hint)
 
 

@@ -185,9 +185,9 @@ class Feed:
         receipt = receipt_of(delivered, self._ids)
         receipt.deadline = self._heard + LINGER_SECONDS
         self.waiting.append(receipt)
-        self._tell()
+        self._notify_listeners()
 
-    def _tell(self) -> None:
+    def _notify_listeners(self) -> None:
         for event in self.listeners:
             event.set()
 
@@ -204,7 +204,7 @@ class Feed:
         """
         now = time.monotonic()
         if self.lost:
-            self._tell()
+            self._notify_listeners()
         elif self.waiting and now >= self.waiting[0].deadline:
             demand = self._asked if self.running and now - self._asked_at < LINGER_SECONDS else 0
             if not demand or demand < self.prefetch:

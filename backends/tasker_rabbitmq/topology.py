@@ -14,7 +14,7 @@ from tasker_rabbitmq.settings import RabbitmqSettings
 
 DEAD_LETTERS_KEPT = 10_000
 """Maximum number of dead letters; new ones replace the oldest."""
-SILENT_SECONDS, LOOKS = 0.25, 8
+SILENT_SECONDS, ATTEMPTS = 0.25, 8
 """A queue whose leader does not answer the broker for this time is reported as empty and without consumers (3.10)."""
 IDLE_MS = 60_000
 """Time after which the broker removes an unused delay queue, in addition to its delay."""
@@ -35,7 +35,7 @@ class Topology:
 
         Asks again if the queue may not have answered its broker in time.
         """
-        for _ in range(LOOKS):
+        for _ in range(ATTEMPTS):
             began = time.monotonic()
             queue_counts = await self._declared(queue)
             if queue_counts != (0, 0) or time.monotonic() - began < SILENT_SECONDS:

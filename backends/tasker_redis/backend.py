@@ -32,7 +32,7 @@ class RedisBackend:
     """`Backend` on Redis streams, with the server's clock.
 
     A received message stays among the group's pending entries until it is settled. The name of the consumer and the
-    count of deliveries tell whether it still belongs to this process.
+    count of deliveries show whether it still belongs to this process.
     """
 
     capabilities = Capabilities(push=True, native_delay=True, ack_extend=True)

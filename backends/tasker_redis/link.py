@@ -91,9 +91,9 @@ class Link:
         try:
             yield
         except (ConnectionError, TimeoutError, OSError) as error:
-            hint = "check the server's address and that it is running; an open backend connects again by itself"
-            mends = not isinstance(error, AuthenticationError)
-            raise BackendUnavailable(f"Redis does not answer: {error}", retryable=mends, hint=hint) from error
+            hint = "check the server's address and that it is running; an open backend reconnects automatically"
+            may_recover = not isinstance(error, AuthenticationError)
+            raise BackendUnavailable(f"Redis does not answer: {error}", retryable=may_recover, hint=hint) from error
         except RedisError as error:
             raise MessagingError(f"Redis refused a call: {error}") from error
 

@@ -12,14 +12,16 @@ from dataclasses import asdict
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
-import tasker.bootstrap as engine
-import tasker.observability as observability
-from tasker.client import TaskerClient
-from tasker.errors import TaskerError, UsageError, WorkerNotInitializedError
+import tasker_core._runtime.bootstrap as engine
+from tasker.errors import TaskerError, UsageError
 from tasker.handlers.events.poller import shared
-from tasker.handlers.worker_models import BootstrapConfig
 from tasker.logging import log_debug, log_error, log_info, log_trace, log_warn
 from tasker.version import __version__ as engine_version
+from tasker_core import observability
+from tasker_core._runtime.client import calls
+from tasker_core.exceptions import TaskerError as PublishedError
+from tasker_core.exceptions import WorkerNotInitializedError
+from tasker_core.types.worker import BootstrapConfig
 
 __version__ = "0.1.8"
 """The tasker_core version that this package is compatible with."""
@@ -62,6 +64,28 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
+TASK_OPTIONS = (
+    "priority",
+    "idempotency_key",
+    "correlation_id",
+    "parent_correlation_id",
+    "tags",
+    "run_at",
+    "delay",
+    "expires_in",
+    "deadline",
+)
+"""What a task may be created with, besides `TASK_DEFAULTS`."""
+
+TASK_DEFAULTS: dict[str, Any] = {
+    "initiator": "",
+    "source_system": "",
+    "namespace": "default",
+    "context": None,
+    "version": "1.0.0",
+    "reason": "Task requested",
+}
+
 NOT_RUNNING = "the worker is not initialized and not running: call bootstrap_worker() first"
 
 
@@ -78,6 +102,8 @@ def _published_errors(function: Callable[P, T]) -> Callable[P, T]:
             raise ValueError(_text(error)) from error
         except TaskerError as error:
             raise RuntimeError(_text(error)) from error
+        except PublishedError as error:
+            raise RuntimeError(str(error)) from error
 
     return call
 
@@ -197,7 +223,6 @@ def poll_in_process_events() -> dict[str, Any] | None:
 @_published_errors
 def get_health_check() -> dict[str, Any]:
     """Return the worker's health. Raises `RuntimeError` without a worker."""
-    engine.running_system()
     return observability.get_health_check().model_dump(mode="json")
 
 
@@ -216,15 +241,19 @@ def get_worker_config() -> dict[str, Any]:
 @_published_errors
 def client_create_task(request: dict[str, Any]) -> dict[str, Any]:
     """Create a task. Raises `RuntimeError`, and `ValueError` for an invalid request."""
-    options = dict(request)
-    client = TaskerClient(options.pop("initiator", ""), options.pop("source_system", ""))
+    options = {**TASK_DEFAULTS, **request}
+    if unknown := sorted(options.keys() - {"name", *TASK_DEFAULTS, *TASK_OPTIONS}):
+        raise ValueError(f"create_task does not know {', '.join(unknown)} (expected: {', '.join(TASK_OPTIONS)})")
+    if options["context"] is None:
+        options["context"] = {}
+    client = calls(options.pop("initiator"), options.pop("source_system"))
     return asdict(client.create_task(options.pop("name"), **options))
 
 
 @_published_errors
 def client_get_task(task_uuid: str) -> dict[str, Any]:
     """Return the task with its steps. Raises `RuntimeError`, `ValueError`."""
-    return asdict(TaskerClient().get_task(str(UUID(task_uuid))))
+    return asdict(calls().get_task(str(UUID(task_uuid))))
 
 
 @_published_errors
@@ -232,35 +261,35 @@ def client_list_tasks(
     limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None
 ) -> dict[str, Any]:
     """Return a page of tasks. Raises `RuntimeError`."""
-    return asdict(TaskerClient().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status))
+    return asdict(calls().list_tasks(limit=limit, offset=offset, namespace=namespace, status=status))
 
 
 @_published_errors
 def client_cancel_task(task_uuid: str) -> dict[str, Any]:
     """Cancel a task. Raises `RuntimeError`, `ValueError`."""
-    return TaskerClient().cancel_task(str(UUID(task_uuid)))
+    return calls().cancel_task(str(UUID(task_uuid)))
 
 
 @_published_errors
 def client_list_task_steps(task_uuid: str) -> list[dict[str, Any]]:
     """Return the task's steps. Raises `RuntimeError`, `ValueError`."""
-    return [asdict(step) for step in TaskerClient().list_task_steps(str(UUID(task_uuid)))]
+    return [asdict(step) for step in calls().list_task_steps(str(UUID(task_uuid)))]
 
 
 @_published_errors
 def client_get_step(task_uuid: str, step_uuid: str) -> dict[str, Any]:
     """Return one step. Raises `RuntimeError`, `ValueError`."""
-    return asdict(TaskerClient().get_step(str(UUID(task_uuid)), str(UUID(step_uuid))))
+    return asdict(calls().get_step(str(UUID(task_uuid)), str(UUID(step_uuid))))
 
 
 @_published_errors
 def client_get_step_audit_history(task_uuid: str, step_uuid: str) -> list[dict[str, Any]]:
     """Return the audit of a step's stored results. Raises `RuntimeError`, `ValueError`."""
-    history = TaskerClient().get_step_audit_history(str(UUID(task_uuid)), str(UUID(step_uuid)))
+    history = calls().get_step_audit_history(str(UUID(task_uuid)), str(UUID(step_uuid)))
     return [asdict(entry) for entry in history]
 
 
 @_published_errors
 def client_health_check() -> dict[str, Any]:
     """Return the health of database and messaging. Raises `RuntimeError`."""
-    return asdict(TaskerClient().health_check())
+    return asdict(calls().health_check())

@@ -5,8 +5,8 @@ The worker claims steps, calls their handlers and stores their results; nothing 
 
 from __future__ import annotations
 
-from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult, WorkerStatus
 from tasker_core import _tasker_core as native
+from tasker_core.types.worker import BootstrapConfig, BootstrapResult, WorkerStatus
 
 __all__ = [
     "bootstrap_worker",

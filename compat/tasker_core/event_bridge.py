@@ -1,13 +1,36 @@
-"""Events within a worker's process, for subscribers."""
+"""Events inside a worker process and the bridge that delivers them to subscribers."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
 
-from tasker.event_bridge import EventBridge as EngineBridge
-from tasker.event_bridge import EventNames, Listener
+from tasker.execution.attempt.attempt import Checkpoint
+from tasker.handlers.events.registries import SharedInstance
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.handlers.step_handler import CheckpointYield
+from tasker_core.types.step_event import FfiStepEvent
 
 __all__ = ["EventBridge", "EventNames"]
+
+log = logging.getLogger("tasker.event_bridge")
+
+Listener = Callable[..., Any]
+
+
+class EventNames:
+    """Names of the events; `EventBridge.event_schema` lists the arguments of their listeners."""
+
+    STEP_EXECUTION_RECEIVED = "step.execution.received"
+    STEP_COMPLETION_SENT = "step.completion.sent"
+    STEP_CHECKPOINT_YIELD = "step.checkpoint_yield.sent"
+    HANDLER_REGISTERED = "handler.registered"
+    HANDLER_ERROR = "handler.error"
+    POLLER_METRICS = "poller.metrics"
+    POLLER_ERROR = "poller.error"
+
 
 SCHEMA = {
     EventNames.STEP_EXECUTION_RECEIVED: "FfiStepEvent",
@@ -20,98 +43,89 @@ SCHEMA = {
 }
 
 
-class CheckpointListener:
-    """Listener that receives a checkpoint as a mapping; equal to the wrapped listener."""
-
-    def __init__(self, listener: Listener) -> None:
-        self.listener = listener
-
-    def __call__(self, step: Any, position: Any = None) -> Any:
-        """Call the listener with a step and its position (the engine's form), or with the mapping."""
-        if position is None:
-            return self.listener(step)
-        names = ("cursor", "items_processed", "accumulated_results")
-        return self.listener({"step_uuid": str(step), **{name: getattr(position, name) for name in names}})
-
-    def __eq__(self, other: object) -> bool:
-        return self.listener == (other.listener if isinstance(other, CheckpointListener) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.listener)
+class AnnouncedStep(FfiStepEvent):
+    """A step that the worker of this process runs itself: listeners may observe it but must not run it."""
 
 
-class EventBridge:
-    """Delivery of events to listeners, in order; `instance()` receives the events of this process's worker.
+def checkpoint_event(step_uuid: str, position: CheckpointYield | Checkpoint) -> dict[str, Any]:
+    """Return a checkpoint as listeners receive it."""
+    names = ("cursor", "items_processed", "accumulated_results")
+    return {"step_uuid": step_uuid, **{name: getattr(position, name) for name in names}}
 
-    Delivers nothing before `start`; `stop` removes every listener. An error of a listener is logged, and the others are
-    called.
+
+class EventBridge(SharedInstance):
+    """Delivers events to listeners, in order, in the thread that publishes.
+
+    Nothing is delivered before `start` and after `stop`. A listener that raises is logged and does not stop the others.
     """
 
-    _shared: ClassVar[EventBridge | None] = None
-
     def __init__(self) -> None:
-        self._bridge = EngineBridge()
-
-    @classmethod
-    def instance(cls) -> EventBridge:
-        """Return the shared bridge of the application."""
-        bridge = EngineBridge.instance()
-        shared = EventBridge._shared
-        if shared is None or shared._bridge is not bridge:
-            shared = EventBridge._shared = cls()
-            shared._bridge = bridge
-        return shared
+        self._listeners: dict[str, list[Listener]] = defaultdict(list)
+        self._once: dict[str, list[Listener]] = defaultdict(list)
+        self._active = False
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Stop and remove the shared bridge."""
-        EngineBridge.reset_instance()
-        EventBridge._shared = None
+        """Stop and discard the shared bridge."""
+        if (bridge := cls._forget_shared()) is not None:
+            bridge.stop()
 
     def start(self) -> None:
-        """Start the delivery."""
-        self._bridge.start()
+        """Start to deliver events; registrations of handlers are published too from then on."""
+        if not self._active:
+            self._active = True
+            HandlerRegistry.listeners.append(self._handler_registered)
 
     def stop(self) -> None:
-        """Stop the delivery and remove every listener."""
-        if self.is_active:
-            self._bridge.stop()
+        """Stop delivering and remove every listener; does nothing to a bridge that was not started."""
+        if self._active:
+            self._active = False
+            HandlerRegistry.listeners.remove(self._handler_registered)
+            self._listeners.clear()
+            self._once.clear()
 
     def subscribe(self, event: str, handler: Listener) -> None:
-        """Call `handler` for every such event."""
-        self._bridge.subscribe(event, _told(event, handler))
+        """Call `handler` for every event of this name."""
+        self._listeners[event].append(handler)
 
     def subscribe_once(self, event: str, handler: Listener) -> None:
-        """Call `handler` for the next such event only."""
-        self._bridge.subscribe_once(event, _told(event, handler))
+        """Call `handler` for the next event of this name only."""
+        self._once[event].append(handler)
 
     def unsubscribe(self, event: str, handler: Listener) -> None:
-        """Remove a listener; does nothing if it is unknown."""
-        self._bridge.unsubscribe(event, handler)
+        """Remove a listener; an unknown one is ignored."""
+        for group in (self._listeners[event], self._once[event]):
+            if handler in group:
+                group.remove(handler)
 
     def publish(self, event: str, *args: Any, **kwargs: Any) -> None:
-        """Deliver an event. Never raises an error."""
-        self._bridge.publish(event, *args, **kwargs)
+        """Deliver an event to its listeners. Never raises."""
+        if not self._active:
+            return
+        listeners = [*self._listeners[event], *self._once.pop(event, [])]
+        for listener in listeners:
+            try:
+                listener(*args, **kwargs)
+            except Exception:
+                log.exception("a listener of %s failed", event)
+
+    def listeners(self, event: str) -> list[Listener]:
+        """Return the listeners of an event, those for one delivery included."""
+        return [*self._listeners[event], *self._once[event]]
 
     def listener_count(self, event: str) -> int:
         """Return the number of listeners of an event."""
         return len(self.listeners(event))
 
-    def listeners(self, event: str) -> list[Listener]:
-        """Return the listeners of an event."""
-        registered = self._bridge.listeners(event)
-        return [known.listener if isinstance(known, CheckpointListener) else known for known in registered]
-
     @property
     def is_active(self) -> bool:
         """True between `start` and `stop`."""
-        return self._bridge.is_active
+        return self._active
 
     @property
     def event_schema(self) -> dict[str, str]:
-        """Every event with the arguments of its listeners."""
+        """Every event name with the arguments of its listeners."""
         return dict(SCHEMA)
 
-
-def _told(event: str, handler: Listener) -> Listener:
-    return CheckpointListener(handler) if event == EventNames.STEP_CHECKPOINT_YIELD else handler
+    def _handler_registered(self, name: str, handler: Any) -> None:
+        self.publish(EventNames.HANDLER_REGISTERED, name, handler)

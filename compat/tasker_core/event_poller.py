@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tasker.handlers.events.poller import PollingThread
-from tasker.handlers.worker_models import FfiDispatchMetrics
 from tasker_core import _tasker_core as native
 from tasker_core.types import FfiStepEvent
+from tasker_core.types.worker import FfiDispatchMetrics
 
 __all__ = ["EventPoller"]
 

@@ -16,7 +16,7 @@ class TaskerError(Exception):
     """Base class of these errors; `tasker_core.errors.TaskerError` is that of the handlers' errors."""
 
 
-class WorkerNotInitializedError(TaskerError):
+class WorkerNotInitializedError(TaskerError, RuntimeError):
     """Error for a call that needs a running worker."""
 
 

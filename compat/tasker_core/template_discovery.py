@@ -10,9 +10,6 @@ from typing import Any
 
 import yaml
 
-from tasker.template_discovery import TemplatePath as EnginePath
-from tasker.template_discovery import callables_by_namespace
-
 __all__ = ["HandlerDiscovery", "TemplateParser", "TemplatePath"]
 
 WORKSPACE_MARKERS = (
@@ -28,6 +25,8 @@ WORKSPACE_MARKERS = (
 TEMPLATES = Path("config", "tasks")
 TEST_TEMPLATES = Path("tests", "fixtures", "task_templates", "python")
 WORKSPACE_DEPTH = 10
+USUAL_FOLDERS = ("config/tasker/templates", "config/tasks", "workflows")
+SUFFIXES = (".yaml", ".yml")
 
 log = logging.getLogger("tasker.templates")
 
@@ -43,12 +42,12 @@ class TemplatePath:
         below `WORKSPACE_PATH`, the project's root and the working directory; the engine's usual folders.
         """
         folder = next((place for place in _places() if place.is_dir()), None)
-        return folder or (None if "TASKER_TEMPLATE_PATH" in os.environ else EnginePath.find_template_config_directory())
+        return folder or (None if "TASKER_TEMPLATE_PATH" in os.environ else usual_folder())
 
     @staticmethod
     def discover_template_files(template_dir: Path) -> list[Path]:
         """Return every YAML file in the folder and below, sorted; none for a missing folder."""
-        return EnginePath.discover_template_files(template_dir) if template_dir.is_dir() else []
+        return sorted(path for path in template_dir.rglob("*") if path.suffix in SUFFIXES and path.is_file())
 
 
 class TemplateParser:
@@ -101,7 +100,16 @@ class HandlerDiscovery:
     @staticmethod
     def discover_handlers_by_namespace(template_dir: Path) -> dict[str, list[str]]:
         """Return the callables of each namespace, sorted."""
-        return callables_by_namespace(HandlerDiscovery.discover_template_metadata(template_dir))
+        callables: dict[str, set[str]] = {}
+        for template in HandlerDiscovery.discover_template_metadata(template_dir):
+            callables.setdefault(template["namespace"], set()).update(template["handlers"])
+        return {namespace: sorted(names) for namespace, names in callables.items()}
+
+
+def usual_folder() -> Path | None:
+    """Return `TASKER_TEMPLATE_PATH`, or the first existing one of the usual folders; None if there is none."""
+    named = os.environ.get("TASKER_TEMPLATE_PATH")
+    return next((Path(place) for place in ([named] if named else USUAL_FOLDERS) if Path(place).is_dir()), None)
 
 
 def _places() -> Iterator[Path]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tasker.handlers.worker_models import BootstrapConfig, BootstrapResult
 from tasker_core.bootstrap import bootstrap_worker, is_worker_running, stop_worker
 from tasker_core.event_bridge import EventBridge
 from tasker_core.handler import HandlerRegistry
 from tasker_core.logging import log_warn
+from tasker_core.types.worker import BootstrapConfig, BootstrapResult
 
 __all__ = ["Worker"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Interval of the check whether the file was moved away."""
 MOST_BYTES = 64_000
 """Maximum size of the buffer. Lines are written together, because a system call for each costs more than the line."""
@@ -28,7 +28,7 @@ class Journal:
         """Open the file. Raises `OSError` if it cannot be opened for appending."""
         self._path = Path(path).expanduser().absolute()  # a handler may change the working directory of the process
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._clock, self._looked_at = clock, clock()
+        self._clock, self._checked_at = clock, clock()
         self._lines, self._size = list[bytes](), 0
         self._open()
 
@@ -44,12 +44,12 @@ class Journal:
         """Write the buffered lines. Raises `OSError` if that fails; then the lines are lost."""
         lines, self._lines, self._size = self._lines, [], 0
         if lines:
-            self._look()
+            self._check()
             write_all(self._file, b"".join(lines))
 
-    def _look(self) -> None:
-        if self._clock() - self._looked_at >= LOOK_SECONDS:
-            self._looked_at = self._clock()
+    def _check(self) -> None:
+        if self._clock() - self._checked_at >= CHECK_SECONDS:
+            self._checked_at = self._clock()
             if not self._is_there():
                 self._closing()
                 self._open()

@@ -95,11 +95,11 @@ class _Told(SpanExporter):
         finally:
             self._heard.removeFilter(log_filter)
             sending.reset(token)
-        self._tell(result is not None and result.name == "SUCCESS", len(batch), log_filter.last)
+        self._log_state(result is not None and result.name == "SUCCESS", len(batch), log_filter.last)
         self.done += len(batch)
         return result
 
-    def _tell(self, is_up: bool, count: int, reason: str) -> None:
+    def _log_state(self, is_up: bool, count: int, reason: str) -> None:
         self.failed += 0 if is_up else count
         if is_up and self._is_down:
             _log.warning("%s_receiver_up receiver=%s lost=%s", self._noun, self._where, self.failed)

@@ -16,7 +16,7 @@ from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExp
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
-from tasker.logging.format import JsonFormatter, StepFilter, as_json, covered
+from tasker.logging.format import JsonFormatter, StepFilter, as_json, redact_line
 from tasker_otel.batches import Batches, sending
 from tasker_otel.exporter import resource_of
 from tasker_otel.spans import clean
@@ -99,23 +99,23 @@ class LogHandler(logging.Handler):
             return
         token = sending.set(True)
         try:
-            self._logger(record.name).emit(log_record_of(record, covered(self._json.told(record))))
+            self._logger(record.name).emit(log_record_of(record, redact_line(self._json.fields_of(record))))
         except Exception:
             self.handleError(record)
         finally:
             sending.reset(token)
 
 
-def log_record_of(record: logging.LogRecord, told: dict[str, Any]) -> LogRecord:
-    """Return a record as an OpenTelemetry record; `told` as returned by `JsonFormatter.told`."""
-    context = _place(told.pop("trace_id", None), told.pop("span_id", None))
+def log_record_of(record: logging.LogRecord, fields: dict[str, Any]) -> LogRecord:
+    """Return a record as an OpenTelemetry record; `fields` as returned by `JsonFormatter.fields_of`."""
+    context = _parent_context(fields.pop("trace_id", None), fields.pop("span_id", None))
     return LogRecord(
         timestamp=round(record.created * 1_000_000) * 1000,
         context=context,
         severity_text=record.levelname,
         severity_number=severity_of(record.levelno),
-        body=clean(told.pop("message")),
-        attributes={clean(name): _sent(value) for name, value in _fields(record, told).items()},
+        body=clean(fields.pop("message")),
+        attributes={clean(name): _sent(value) for name, value in _fields(record, fields).items()},
     )
 
 
@@ -124,7 +124,7 @@ def severity_of(level: int) -> SeverityNumber:
     return next((number for least, number in SEVERITIES if level >= least), SeverityNumber.TRACE)
 
 
-def _place(trace_id: str | None, span_id: str | None) -> Context | None:
+def _parent_context(trace_id: str | None, span_id: str | None) -> Context | None:
     """Return the trace context of a line; None: that of the application, if it uses OpenTelemetry itself."""
     if trace_id is None or span_id is None:
         return None
@@ -132,10 +132,10 @@ def _place(trace_id: str | None, span_id: str | None) -> Context | None:
     return set_span_in_context(NonRecordingSpan(span), Context())
 
 
-def _fields(record: logging.LogRecord, told: dict[str, Any]) -> dict[str, Any]:
+def _fields(record: logging.LogRecord, values: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a record, which do not replace Tasker's own; exceptions have their conventional names."""
-    extra, trace = told.pop("fields", {}), told.pop("exception", None)
-    fields = {**(extra if isinstance(extra, Mapping) else {"fields": extra}), **told}
+    extra, trace = values.pop("fields", {}), values.pop("exception", None)
+    fields = {**(extra if isinstance(extra, Mapping) else {"fields": extra}), **values}
     if trace is not None:
         fields["exception.stacktrace"] = trace
     if record.exc_info and record.exc_info[0]:

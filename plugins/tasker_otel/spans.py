@@ -85,11 +85,13 @@ class Spans:
             self._tasks.move_to_end(attempt.task_uuid)
         return task
 
-    def of(self, told: AttemptStarted | TaskClosed | TaskSubmitted, namespace: str, template: str) -> KnownTask:
+    def of(self, event: AttemptStarted | TaskClosed | TaskSubmitted, namespace: str, template: str) -> KnownTask:
         """Return the task of this event, of a template of this namespace."""
-        identity = task_identity(told.task_uuid, told.traceparent, self._share)
-        values = (told.correlation_id, told.task_uuid, namespace, template)
-        return KnownTask(identity, self._common.encoded(identity.trace_id, state_of(told.tracestate), values), template)
+        identity = task_identity(event.task_uuid, event.traceparent, self._share)
+        values = (event.correlation_id, event.task_uuid, namespace, template)
+        return KnownTask(
+            identity, self._common.encoded(identity.trace_id, state_of(event.tracestate), values), template
+        )
 
     def _shaped(self, attempt: AttemptStarted, ended: AttemptEnded, has_message: bool) -> AttemptShape:
         return self._attempt_shape(

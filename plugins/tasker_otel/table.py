@@ -59,7 +59,7 @@ class OtelTable(Table):
     service_name: str = text("tasker", "The service that spans and log lines are of.", variable="OTEL_SERVICE_NAME")
     resource_attributes: Annotated[str, Check(_pairs)] = text(
         "",
-        "What else is told of the service, as key=value,key=value, such as deployment.environment.name=staging.",
+        "Further attributes of the service as key=value,key=value, such as deployment.environment.name=staging.",
         shortest=0,
         variable="OTEL_RESOURCE_ATTRIBUTES",
     )
@@ -68,7 +68,7 @@ class OtelTable(Table):
         0,
         1,
         "The share of tasks that are traced, of those that were submitted without a traceparent.",
-        advice="The others are traced where their traceparent says so.",
+        advice="The others are traced if their traceparent is sampled.",
         variable="OTEL_TRACES_SAMPLER_ARG",
     )
     detail: Literal["tasks", "all"] = choice(

@@ -43,8 +43,8 @@ class Prometheus:
         self._numbers.written(written)
 
     @hookimpl
-    def tasker_queue_polled(self, looked: QueuePolled) -> None:
-        self._numbers.looked(looked)
+    def tasker_queue_polled(self, poll: QueuePolled) -> None:
+        self._numbers.record_poll(poll)
 
     @hookimpl
     def tasker_event_published(self, event: EventPublished) -> None:

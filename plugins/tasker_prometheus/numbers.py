@@ -94,14 +94,14 @@ class Numbers:
             self._processed(written)
         self._ended(written)
 
-    def looked(self, looked: QueuePolled) -> None:
+    def record_poll(self, poll: QueuePolled) -> None:
         """Record a poll of a queue."""
-        if looked.failed:
+        if poll.failed:
             self._add("tasker_queue_errors_total", 1)
-        if not looked.announced:
-            self._observe("tasker_polling_duration_seconds", looked.duration_ms / 1000)
-        elif looked.found and not looked.failed:
-            self._observe("tasker_event_processing_duration_seconds", looked.duration_ms / 1000)
+        if not poll.announced:
+            self._observe("tasker_polling_duration_seconds", poll.duration_ms / 1000)
+        elif poll.found and not poll.failed:
+            self._observe("tasker_event_processing_duration_seconds", poll.duration_ms / 1000)
 
     def published(self, event: EventPublished) -> None:
         """Count a domain event that was published or failed."""

@@ -178,7 +178,7 @@ ROWS = (
     Row(
         "tasker_queue_errors_total",
         "counter",
-        "Looks at queues that failed.",
+        "Failed polls of queues.",
         where="worker, orchestrator",
     ),
     Row(
@@ -191,25 +191,25 @@ ROWS = (
     Row(
         "tasker_event_processing_duration_seconds",
         "histogram",
-        "A look at a queue that was announced and found work, with the taking of it.",
+        "Duration of a poll after a notification that found work, with the claims.",
         where="worker, orchestrator",
     ),
     Row(
         "tasker_polling_duration_seconds",
         "histogram",
-        "A look at a queue that nothing had announced, with the taking of what was there.",
+        "Duration of a poll without a notification, with the claims.",
         where="worker, orchestrator",
     ),
     Row(
         "tasker_step_discovery_duration_seconds",
         "histogram",
-        "A write that looks for ready steps that are in no queue: retries that are due, and what waits for room.",
+        "Duration of a write that enqueues ready steps: due retries and backlogged steps.",
         where="who moves tasks",
     ),
     Row(
         "tasker_domain_events_published_total",
         "counter",
-        "Domain events of this worker's steps that were told, behind their accepted results.",
+        "Domain events of this worker's steps that were delivered after their results were accepted.",
         (NAMESPACE, EVENT),
     ),
     Row(

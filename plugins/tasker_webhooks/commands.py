@@ -57,7 +57,7 @@ def list_(settings: WebhooksTable | None, endpoint: str | None, form: str, place
     if endpoint is None:
         print_as(form, _asked(settings, place, lambda endpoints: endpoints.list()), _status_text)
     else:
-        print_as(form, _asked(settings, place, lambda endpoints: endpoints.aside(endpoint)), _aside_text)
+        print_as(form, _asked(settings, place, lambda endpoints: endpoints.aside(endpoint)), _failed_text)
 
 
 @click.command()
@@ -161,8 +161,8 @@ def _endpoints_of(fleet: Fleet, settings: WebhooksTable) -> Endpoints:
     return EndpointsHere(settings, cast("App", fleet).domain_events)
 
 
-def _status_text(found: Sequence[EndpointStatus]) -> str:
-    if not found:
+def _status_text(endpoints: Sequence[EndpointStatus]) -> str:
+    if not endpoints:
         return "no endpoints; add one under [[plugins.webhooks.endpoints]]"
     rows = [
         (
@@ -174,17 +174,17 @@ def _status_text(found: Sequence[EndpointStatus]) -> str:
             " ".join(endpoint.events),
             endpoint.url,
         )
-        for endpoint in found
+        for endpoint in endpoints
     ]
     return table(("endpoint", "state", "behind", "waiting", "given up", "events", "url"), rows)
 
 
-def _aside_text(found: Sequence[Delivery]) -> str:
-    if not found:
+def _failed_text(deliveries: Sequence[Delivery]) -> str:
+    if not deliveries:
         return "no failed deliveries"
     rows = [
         (delivery.event_id, delivery.event_name, str(delivery.attempts), _due(delivery), delivery.error)
-        for delivery in found
+        for delivery in deliveries
     ]
     return table(("event", "name", "attempts", "again", "error"), rows)
 

@@ -120,9 +120,9 @@ def _named(settings: WebhooksTable, name: str) -> Endpoint:
     raise UsageError(f"there is no endpoint {name!r:.80}", hint=hint)
 
 
-def _described(endpoint: Endpoint, found: SubscriberStatus | None) -> EndpointStatus:
-    stopped = found.stopped if found else None
-    state = "off" if not endpoint.enabled else "stopped" if stopped else "on" if found else "new"
+def _described(endpoint: Endpoint, subscriber: SubscriberStatus | None) -> EndpointStatus:
+    stopped = subscriber.stopped if subscriber else None
+    state = "off" if not endpoint.enabled else "stopped" if stopped else "on" if subscriber else "new"
     reason = f"{stopped['by']}: {stopped['reason']}" if stopped else ""
-    counts = (found.behind, found.waiting, found.given_up) if found else (0, 0, 0)
+    counts = (subscriber.behind, subscriber.waiting, subscriber.given_up) if subscriber else (0, 0, 0)
     return EndpointStatus(endpoint.name, endpoint.url.partition("?")[0], endpoint.events, state, reason, *counts)

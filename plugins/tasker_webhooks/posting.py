@@ -17,7 +17,7 @@ from tasker_webhooks.table import WebhooksTable, host_problem
 REDIRECTIONS = 3
 KEPT_METHOD = (307, 308)
 GONE = 410
-NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+UNTRUSTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Context without trusted certificates, for unencrypted connections."""
 
 
@@ -66,13 +66,13 @@ class Poster:
         return Answer(f"more than {REDIRECTIONS} redirections")
 
     async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
-        """Return the status and the headers; the body is not read, whatever its length."""
+        """Return the status and the headers; the body is not read."""
         self._check(url)
         port = url.port or (443 if url.scheme == "https" else 80)
         address = await resolved(url.host, port, self._settings.private_networks)
         there = url.copy_with(host=address)
         sent = {**headers, "host": url.netloc.decode("ascii")}
-        trusted = self._trusted if url.scheme == "https" else NOBODY
+        trusted = self._trusted if url.scheme == "https" else UNTRUSTED
         request = httpx.Request("POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host})
         async with httpx.AsyncHTTPTransport(verify=trusted, trust_env=False) as transport:
             answer = await transport.handle_async_request(request)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SUBSCRIBER = "webhook:"
 """Prefix of an endpoint's name, for the name of its subscriber."""
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 """Interval at which an endpoint without waiting events is checked for replayed ones."""
 STANDBY_SECONDS = 15.0
 MARGIN_SECONDS = 1.0
@@ -38,7 +38,7 @@ RETRIES = 100
 BUSY_SECONDS = 0.5
 """Interval of checks for more retries while all due ones are in progress."""
 CONNECTIONS = 3
-"""Database connections of a process, whatever the number of endpoints: statements are short, and wait for each other.
+"""Database connections of a process, for any number of endpoints: statements are short, and wait for each other.
 """
 JOINING = BackoffPolicy(1.0, 60.0, spread=0.2)
 _log = logging.getLogger("tasker.webhooks")
@@ -129,7 +129,7 @@ class Sender:
         async with self._turns.turn(one_by_one):
             answer = await self._posted(event)
             if answer.error:
-                await self._put_aside(event, attempts + 1, answer)
+                await self._record_failure(event, attempts + 1, answer)
         return not answer.error
 
     async def _posted(self, event: PublishedEvent) -> Answer:
@@ -139,7 +139,7 @@ class Sender:
                 await asyncio.Event().wait()  # until all tasks are cancelled
             signed = headers(event.event_id, int(time.time()), body, self._endpoint.secrets)
             answer = await self._poster.post(self._endpoint.url, body, signed)
-            self._tell(answer)
+            self._report_to_breaker(answer)
         if answer.gone:
             self._gone.set()
         return answer
@@ -148,17 +148,17 @@ class Sender:
         """Raise an error after the stop is stored, so that running tasks may end; an operator enables the endpoint
         again."""
         await self._stopped.wait()
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
         raise TaskerError("the endpoint wants nothing any more", hint=f"tasker webhook enable {self._endpoint.name}")
 
-    def _tell(self, answer: Answer) -> None:
+    def _report_to_breaker(self, answer: Answer) -> None:
         if not answer.error:
             self._breaker.succeeded()
         elif answer.retry and self._breaker.failed():
             message = "webhook_rests endpoint=%s error=%s; it is tried again in a while"
             _log.warning(message, self._endpoint.name, answer.error)
 
-    async def _put_aside(self, event: PublishedEvent, attempts: int, answer: Answer) -> None:
+    async def _record_failure(self, event: PublishedEvent, attempts: int, answer: Answer) -> None:
         deliveries = self._events.deliveries
         over = answer.gone or not answer.retry or attempts >= self._settings.attempts
         await deliveries.put_aside(
@@ -176,12 +176,12 @@ class Sender:
         return min(delay, self._settings.longest_retry_seconds)
 
 
-def _until_next(due: DueDelivery, found: bool) -> float:
+def _until_next(due: DueDelivery, delivered: bool) -> float:
     if due.next_seconds is None:
-        return LOOK_SECONDS
+        return POLL_SECONDS
     if due.events:
-        return 0.0 if found else BUSY_SECONDS
-    return min(LOOK_SECONDS, max(due.next_seconds, 0.05))
+        return 0.0 if delivered else BUSY_SECONDS
+    return min(POLL_SECONDS, max(due.next_seconds, 0.05))
 
 
 def _first(lost: BaseExceptionGroup[Any]) -> BaseException:

@@ -97,7 +97,7 @@ class WebhooksTable(Table):
         5.0, 0.05, 3600.0, "After so long it is posted again; each next time after twice as long."
     )
     longest_retry_seconds: float = number(
-        21_600.0, 1.0, 86_400.0, "At most after so long, whatever the endpoint asks for."
+        21_600.0, 1.0, 86_400.0, "Maximum delay, even if the endpoint asks for a longer one."
     )
     timeout_seconds: float = number(
         15.0, 0.1, 120.0, "So long an endpoint may take for an answer, redirections included."
@@ -111,7 +111,7 @@ class WebhooksTable(Table):
         "Networks of private, loopback or link-local addresses that may be posted to; others are refused.",
     )
     plain_http: bool = flag(
-        False, "Also post to http:// URLs.", advice="Whoever is in between reads and may change what is sent."
+        False, "Also post to http:// URLs.", advice="Any host on the way can read and change what is sent."
     )
 
     def check(self) -> None:

@@ -12,9 +12,8 @@ from tasker.clock import new_task_uuid
 from tasker.db.caller_transaction import CallerTransaction, in_caller_transaction
 from tasker.db.pool import require_loop
 from tasker.engine.answers import EagerStarter
-from tasker.errors import DuplicateTask, TaskerError
+from tasker.errors import DuplicateTask
 from tasker.services.operators.pauses import PauseOptions, PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.check import check_priority
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS, CallerSubmission
 from tasker.services.submission.starts import start_item
@@ -55,10 +54,10 @@ class App(AppLifecycle):
 
         `target` is a template file, a folder with `workflow.yaml`, a compiled plan, or `namespace/name[:version]` of a
         registered template; `options` are those of `Submission` (priority, run_at, delay ...). Handlers beside a
-        template file are loaded. A task of the same identity raises an error, or is returned with
-        `on_duplicate="return"`. `awaited`: this program will wait for the task, so the process that ends it notifies
-        this program. Raises `TemplateError`, `HandlerNotFound`, `InputInvalid`, `DuplicateTask` with the `task_uuid` of
-        the existing task.
+        template file are loaded; `submissions` creates tasks without loading or serving anything. A task of the same
+        identity raises an error, or is returned with `on_duplicate="return"`. `awaited`: this program will wait for the
+        task, so the process that ends it notifies this program. Raises `TemplateError`, `HandlerNotFound`,
+        `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing task.
         """
         starter = None if self._runtime is None else self._runtime.starter
         which: PlanOptions = {"template": template, "environment": environment}
@@ -80,44 +79,15 @@ class App(AppLifecycle):
         if self._runtime is not None:
             self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is polled
         plan = await self.plan(target, template=template, environment=environment)
-        request, telling = Submission({} if context is None else context, **options), self._waiters.register(awaited)
-        submitted = await self._submitter.submit(
-            plan, request, force=True, on_duplicate=on_duplicate, waiter=telling.waiter, starter=starter
+        request, registration = (
+            Submission({} if context is None else context, **options),
+            self._waiters.register(awaited),
         )
-        self._waiters.submitted(telling, [submitted])
+        submitted = await self._submitter.submit(
+            plan, request, force=True, on_duplicate=on_duplicate, waiter=registration.waiter, starter=starter
+        )
+        self._waiters.submitted(registration, [submitted])
         return submitted
-
-    async def submit_request(
-        self, plan: Plan, request: Submission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> SubmissionResult:
-        """Create a task of a registered template for any worker; this app loads and serves nothing for it.
-
-        `awaited` is as in `submit`.
-        """
-        telling = self._waiters.register(awaited)
-        submitted = await self._submitter.submit(plan, request, on_duplicate=on_duplicate, waiter=telling.waiter)
-        self._waiters.submitted(telling, [submitted])
-        self._wake()
-        return submitted
-
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> SubmissionResult:
-        """Create a task of the template that the order names; see `submit_request`. Also raises `TemplateNotFound`."""
-        plan = (await self.plans.find(order.namespace, order.template, order.version)).plan
-        return await self.submit_request(plan, order.request, on_duplicate=on_duplicate, awaited=awaited)
-
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]:
-        """Create tasks of any registered templates, with an answer for each; one transaction per template.
-
-        The workers that serve the templates run them. An error of one task is its answer and does not affect the
-        others.
-        """
-        answers = await self._bulk.submit(orders, on_duplicate=on_duplicate)
-        self._wake()
-        return answers
 
     async def submit_many(
         self,
@@ -134,10 +104,10 @@ class App(AppLifecycle):
         before anything is created.
         """
         plan = await self.plan(target, **options)
-        telling = self._waiters.register(awaited)
+        registration = self._waiters.register(awaited)
         submissions = [request if isinstance(request, Submission) else Submission(request) for request in requests]
-        submitted = await self._submitter.submit_many(plan, submissions, force=True, waiter=telling.waiter)
-        self._waiters.submitted(telling, submitted)
+        submitted = await self._submitter.submit_many(plan, submissions, force=True, waiter=registration.waiter)
+        self._waiters.submitted(registration, submitted)
         self._wake()
         return submitted
 
@@ -158,10 +128,10 @@ class App(AppLifecycle):
         `UsageError` if `connection` is not a transaction of this database, and `DatabaseError` if a lock is not
         available in time.
         """
-        submit = await self.prepare_submission(target, context, **options)
+        submit = await self._prepare_submission(target, context, **options)
         return await in_caller_transaction(connection, lambda transaction: submit(transaction, lock_timeout))
 
-    async def prepare_submission(
+    async def _prepare_submission(
         self,
         target: str | Path | Plan,
         context: Mapping[str, Any] | None = None,
@@ -196,7 +166,7 @@ class App(AppLifecycle):
         """Create a task, wait for its end and return the report with all results.
 
         `timeout` is in seconds, for both together: a `TimeoutError` says whether the task continues, or may not have
-        been created. Without an `idempotency_key` every run is a new task, whatever the template's identity strategy.
+        been created. Without an `idempotency_key` every run is a new task under any identity strategy.
         Raises the errors of `submit` and `wait`.
         """
         key = options.get("idempotency_key")

@@ -32,17 +32,17 @@ def listeners_of(plugins: PluginHost) -> WriteListeners:
 
 def breakers_of(policies: BreakerPolicies, choice: PluginChoice) -> Breakers:
     """Return the breakers of a process with these plugins; the plugins are loaded at the first state change."""
-    return Breakers(SystemClock(), policies, lambda changed: plugins_of(choice).tell(BREAKER_CHANGED, changed))
+    return Breakers(SystemClock(), policies, lambda changed: plugins_of(choice).notify(BREAKER_CHANGED, changed))
 
 
 def end_listener_of(plugins: PluginHost, then: OnFinished) -> OnFinished:
     """Return a callback that notifies plugins of an ended task and then calls `then`."""
-    tell = plugins.listener("tasker_task_finished")
-    if tell is None:
+    listener = plugins.listener("tasker_task_finished")
+    if listener is None:
         return then
 
     def finished(task_uuid: str, state: str) -> None:
-        tell(TaskFinished(task_uuid, state))
+        listener(TaskFinished(task_uuid, state))
         then(task_uuid, state)
 
     return finished
@@ -73,7 +73,7 @@ def process_context(
         settings,
         sweeps or SweepSettings(),
         clock,
-        breakers or Breakers(clock, on_change=partial(plugins.tell, BREAKER_CHANGED)),
+        breakers or Breakers(clock, on_change=partial(plugins.notify, BREAKER_CHANGED)),
         engines,
         engines.upkeep,
         EventSystem(

@@ -169,7 +169,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
 
 
 def template_environment(settings: Settings) -> str | None:
-    """Return the environment whose overrides apply to templates, or None if it is not set, whatever its default."""
+    """Return the environment whose overrides apply to templates, or None if none is set explicitly."""
     execution = settings.common.execution
     return execution.environment if execution.is_set("environment") else None
 
@@ -301,11 +301,11 @@ def backend_settings(settings: Settings, others: Mapping[str, BackendSettings]) 
     the backend.
     """
     tables = settings.common.queues.tables()
-    known = {name: values for name, table in tables.items() if (values := _told(table))}
+    known = {name: values for name, table in tables.items() if (values := _backend_settings(table))}
     return {**known, **others}
 
 
-def _told(table: Table) -> BackendSettings:
+def _backend_settings(table: Table) -> BackendSettings:
     from tasker.settings.installed_tables import overruling
     from tasker.settings.nested import leaves, nested
 

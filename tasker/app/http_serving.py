@@ -108,17 +108,20 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         if soon:
             await server.start()
 
-        def change(found: Configured) -> None:
-            change_access(gate, server, found.http.auth)
-            app.breakers.change(found.breakers)
+        def change(configured: Configured) -> None:
+            change_access(gate, server, configured.http.auth)
+            app.breakers.change(configured.breakers)
 
         service.hangups.answer(Reloading(service.configuration, service.reread, change, LIVE))
         service.status.answer_with(lambda: _status(server, app))
         purposes = purposes_of(("app",) * configuration.database.pool.max_connections + ("listen",), app.messaging)
         together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
         await log_capacity(app.database_url, purposes, together, is_alike=False)
-        ready(f"server {os.getpid()} listens on {server.address} {_who(given.authenticator)}{_where(options, server)}")
-        await stop.asked()
+        ready(
+            f"server {os.getpid()} listens on {server.address} {_access_text(given.authenticator)}"
+            f"{_where(options, server)}"
+        )
+        await stop.requested()
         _log.info("Initiating graceful shutdown: stopping the server on %s", server.address)
     finally:
         await server.stop()
@@ -153,7 +156,7 @@ def _status(server: HttpServer, app: App) -> dict[str, object]:
     return {"process": "server", "pid": os.getpid(), "address": server.address, "health": status}
 
 
-def _who(authenticator: Authenticator | None) -> str:
+def _access_text(authenticator: Authenticator | None) -> str:
     return f"for callers with {authenticator.methods}" if authenticator else "without authentication"
 
 

@@ -36,6 +36,7 @@ from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
 from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
@@ -44,10 +45,11 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.page_sessions import PageSessions
+from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.bulk import BulkSubmitter
 from tasker.services.submission.by_message import TaskRequestSender
 from tasker.services.submission.in_transaction import AfterCommit
+from tasker.services.submission.registered import Submissions
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, Submitter
 from tasker.services.tasks.history import TaskEvents
 from tasker.services.tasks.lists import SavedViews
@@ -97,9 +99,11 @@ class AppLifecycle:
     search = service[TaskSearch]()
     steps = service[Steps]()
     pauses = service[Pauses]()
+    limits = service[Limits]()
     dead_letters = service[DeadLetters]()
     replays = service[Replays]()
     reruns = service[Reruns]()
+    schedules = service[Schedules]()
     plans = service[PlanStore]()
     workers = service[Workers]()
     views = service[ClientViews]()
@@ -117,6 +121,7 @@ class AppLifecycle:
     domain_events = service[DomainEventLog]()
     template_texts = requires_start[TemplateTexts]()
     queues = requires_start[Queues]()
+    submissions = requires_start[Submissions]()
     requests = requires_start[TaskRequestSender]()
     operator_log = requires_start[AuditLog]()
     saved_views = requires_start[SavedViews]()
@@ -131,7 +136,6 @@ class AppLifecycle:
     _connection = requires_start[GuardedConnection]()
     _engine = requires_start[Engine]()
     _submitter = requires_start[Submitter]()
-    _bulk = requires_start[BulkSubmitter]()
     _targets = requires_start["TargetPlans"]()
     _waiters = requires_start[Waiters]()
     _after_commit = requires_start[AfterCommit]()
@@ -195,7 +199,7 @@ class AppLifecycle:
         self._services = made = self._joined()
         opened.push_async_callback(made.connection.close)
         self._connection, self._engine = made.connection, made.engine
-        self._submitter, self._bulk = made.submitter, made.bulk
+        self._submitter = made.submitter
         self._rules = rules_of(self._plugins)
         self._load()
         self.template_texts, self.queues = TemplateTexts(made.plans, self._rules), Queues(made.engine)
@@ -211,6 +215,7 @@ class AppLifecycle:
         url, events = self._resources.url, self._settings.events
         self._waiters = program_waiters(waiter, made.connection, url, events, self._runtime)
         opened.push_async_callback(self._waiters.close)
+        self.submissions = Submissions(made.submitter, made.plans, self._waiters, self._wake)
         self.events = TaskEvents(made.connection, self._waiters.wait)
         opened.push_async_callback(self.events.close)
         opened.push_async_callback(self._plugins.settle)
@@ -261,7 +266,7 @@ class AppLifecycle:
             breakers=self.breakers,
             runner=self._runner or AttemptRunner,
             on_finished=self._ended,
-            on_elsewhere=lambda tasks: self._waiters.heard(tasks),
+            on_elsewhere=lambda tasks: self._waiters.on_notification(tasks),
             waiter=waiter,
             plugins=self._plugins,
         )

@@ -10,8 +10,10 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tasker.app.assembly import end_listener_of
+from tasker.clock import new_task_uuid
 from tasker.engine.calls import OnFinished
 from tasker.engine.plans import PlanStore
 from tasker.engine.process_registry import ProcessRegistry
@@ -21,6 +23,9 @@ from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.upkeep import StepExecutor, Upkeep
 from tasker.process.context import ProcessContext
+
+if TYPE_CHECKING:
+    from tasker.services.schedule_firing import ScheduleFiring
 
 
 class Assembly(ABC):
@@ -69,7 +74,7 @@ class Assembly(ABC):
         """Coordination of sweeps between processes; its answers also report paused queues."""
         seconds = float(self.context.sweeps.timing.fallback_polling_interval_seconds)
         return ExclusiveTurns(
-            self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.told
+            self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.update
         )
 
     @cached_property
@@ -92,4 +97,12 @@ class Assembly(ABC):
             breaker=self.context.breakers.task_readiness,
             on_advanced=self.follow_up.advanced,
             on_repaired=self.context.plugins.listener("tasker_sweep_repaired"),
+            firing=self._firing,
         )
+
+    def _firing(self) -> ScheduleFiring:
+        from tasker.services.schedule_firing import ScheduleFiring  # lazy import, needed only where schedules fire
+        from tasker.services.submission.submit import DraftFactory
+
+        drafts = DraftFactory(new_task_uuid, window=self.context.settings.limits.enqueue_window)
+        return ScheduleFiring(self.context.engine, self.plans, drafts)

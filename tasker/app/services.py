@@ -28,6 +28,7 @@ from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.broker_migration import BrokerMigration
 from tasker.services.fleet.doctor import Checks, Doctor
 from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
@@ -35,8 +36,8 @@ from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
+from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.bulk import BulkSubmitter
 from tasker.services.submission.submit import Submitter
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
@@ -58,6 +59,7 @@ class Services:
         self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
+        self.limits = Limits(self.engine)
         self.analytics, self.retention = Analytics(self.connection), RetentionService(self.connection)
         self.fleet, self.sizes = FleetOverview(self.connection), DatabaseSizes(self.connection)
         self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)
@@ -67,7 +69,12 @@ class Services:
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
         self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
         self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
-        self.bulk, self.reruns = BulkSubmitter(submitter, self.plans), Reruns(self.engine, self.plans, submitter)
+        self.reruns = Reruns(self.engine, self.plans, submitter)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Schedules."""
+        return Schedules(self.engine, self.plans, self.submitter.drafts)
 
     @cached_property
     def search(self) -> TaskSearch:

@@ -32,6 +32,7 @@ from tasker.services.workflows.handlers import load_handlers
 from tasker.services.workflows.served import register_served
 from tasker.settings.addresses import DEFAULT_BACKEND
 from tasker.settings.http import Auth, OrchestrationWeb, WorkerWeb
+from tasker.template.error_rules import parse_overrides
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,11 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     connections = (*WORKER, *plugin_connections(runtime.plugins))
     server, title, change_port = _with_port(worker, title, service, observed, port, connections)
 
-    def change(found: Configured) -> None:
-        change_port(found.worker_port.auth)
-        runtime.events.change(found.worker.events)
-        breakers.change(found.breakers)
+    def change(configured: Configured) -> None:
+        change_port(configured.worker_port.auth)
+        runtime.events.change(configured.worker.events)
+        runtime.execution.runner.error_rules = parse_overrides(*configured.worker.execution.error_rules)
+        breakers.change(configured.breakers)
 
     service.status.answer_with(partial(status_of, observed))
     await _serve(server, service, resources, title, ready, change, connections)
@@ -110,10 +112,10 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
     )
     title = Title("orchestrator", orchestrator.identity)
 
-    def change(found: Configured) -> None:
-        change_port(found.http.auth)
-        orchestrator.events.change(found.orchestrator_events)
-        breakers.change(found.breakers)
+    def change(configured: Configured) -> None:
+        change_port(configured.http.auth)
+        orchestrator.events.change(configured.orchestrator_events)
+        breakers.change(configured.breakers)
 
     observed = ProcessSnapshot("orchestrator", orchestrator, lambda: orchestrator.identity)
     port = limits.http.without("bind_address")  # that is the server's

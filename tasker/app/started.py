@@ -93,4 +93,4 @@ def not_started(name: str, opened_by: str) -> UsageError:
 
 def already_started(name: str) -> UsageError:
     """Return the error for a second start, which would lose the resources of the first one."""
-    return UsageError(f"this {name} is started already", hint="start it once in a process, before whatever uses it")
+    return UsageError(f"this {name} is started already", hint="start it once in a process, before its first use")

@@ -25,9 +25,11 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "search": sync_services.SyncTaskSearch,
     "steps": sync_services.SyncSteps,
     "pauses": sync_services.SyncPauses,
+    "limits": sync_services.SyncLimits,
     "dead_letters": sync_services.SyncDeadLetters,
     "reruns": sync_services.SyncReruns,
     "replays": sync_services.SyncReplays,
+    "schedules": sync_services.SyncSchedules,
     "plans": sync_services.SyncPlans,
     "workers": sync_services.SyncWorkers,
     "views": sync_services.SyncViews,
@@ -42,6 +44,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "domain_events": sync_services.SyncDomainEvents,
     "template_texts": sync_services.SyncTemplateTexts,
     "queues": sync_services.SyncQueues,
+    "submissions": sync_services.SyncSubmissions,
     "requests": sync_services.SyncRequesting,
 }
 """Sync wrapper for each service of an `App`."""
@@ -62,9 +65,11 @@ class SyncApp(SyncWrapper[App]):
     search = requires_start[sync_services.SyncTaskSearch]()
     steps = requires_start[sync_services.SyncSteps]()
     pauses = requires_start[sync_services.SyncPauses]()
+    limits = requires_start[sync_services.SyncLimits]()
     dead_letters = requires_start[sync_services.SyncDeadLetters]()
     reruns = requires_start[sync_services.SyncReruns]()
     replays = requires_start[sync_services.SyncReplays]()
+    schedules = requires_start[sync_services.SyncSchedules]()
     plans = requires_start[sync_services.SyncPlans]()
     workers = requires_start[sync_services.SyncWorkers]()
     views = requires_start[sync_services.SyncViews]()
@@ -79,6 +84,7 @@ class SyncApp(SyncWrapper[App]):
     domain_events = requires_start[sync_services.SyncDomainEvents]()
     template_texts = requires_start[sync_services.SyncTemplateTexts]()
     queues = requires_start[sync_services.SyncQueues]()
+    submissions = requires_start[sync_services.SyncSubmissions]()
     requests = requires_start[sync_services.SyncRequesting]()
     registry = requires_start[HandlerRegistry]()
     database_url = requires_start[str]()
@@ -135,7 +141,7 @@ class SyncApp(SyncWrapper[App]):
     ) -> SubmissionResult:
         """Create a task in the caller's synchronous transaction, used in the caller's thread; see `App.submit_in`."""
         transaction = caller_transaction(connection)
-        return self.prepare_submission(target, context, **options)(transaction, lock_timeout)
+        return self._prepare_submission(target, context, **options)(transaction, lock_timeout)
 
     def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Wait up to `grace_seconds` for running steps, then release them. Tasks can still be read."""
@@ -151,11 +157,8 @@ class SyncApp(SyncWrapper[App]):
         return self._loop.wait(coroutine)
 
     submit = sync_method(App.submit)
-    submit_request = sync_method(App.submit_request)
-    submit_order = sync_method(App.submit_order)
-    submit_orders = sync_method(App.submit_orders)
     submit_many = sync_method(App.submit_many)
-    prepare_submission = sync_method(App.prepare_submission)
+    _prepare_submission = sync_method(App._prepare_submission)
     run = sync_method(App.run)
     wait = sync_method(App.wait)
     finished = sync_method(App.finished)

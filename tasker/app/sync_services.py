@@ -13,13 +13,16 @@ from tasker.services.domain_events import EVERY, DomainEventLog
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
+from tasker.services.schedules import Schedules
 from tasker.services.submission.by_message import TaskRequestSender
+from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvent, TaskEvents
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
@@ -74,6 +77,12 @@ class SyncPlans(SyncWrapper[PlanStore]):
     registered = sync_method(PlanStore.registered)
     newest = sync_method(PlanStore.newest)
     count = sync_method(PlanStore.count)
+
+
+class SyncLimits(SyncWrapper[Limits]):
+    """Sync wrapper of `Limits`."""
+
+    list = sync_method(Limits.list)
 
 
 class SyncPauses(SyncWrapper[Pauses]):
@@ -143,6 +152,22 @@ class SyncReplays(SyncWrapper[Replays]):
     steer = sync_method(Replays.steer)
 
 
+class SyncSchedules(SyncWrapper[Schedules]):
+    """Sync wrapper of `Schedules`."""
+
+    list = sync_method(Schedules.list)
+    get = sync_method(Schedules.get)
+    fires = sync_method(Schedules.fires)
+    upcoming = sync_method(Schedules.upcoming)
+    create = sync_method(Schedules.create)
+    pause = sync_method(Schedules.pause)
+    resume = sync_method(Schedules.resume)
+    delete = sync_method(Schedules.delete)
+    trigger = sync_method(Schedules.trigger)
+    plan_backfill = sync_method(Schedules.plan_backfill)
+    backfill = sync_method(Schedules.backfill)
+
+
 class SyncChecks(SyncWrapper[Checks]):
     """Sync wrapper of `Checks`."""
 
@@ -201,6 +226,13 @@ class SyncQueues(SyncWrapper[Queues]):
     """Sync wrapper of `Queues`."""
 
     report = sync_method(Queues.report)
+
+
+class SyncSubmissions(SyncWrapper[Submissions]):
+    """Sync wrapper of `Submissions`."""
+
+    submit = sync_method(Submissions.submit)
+    submit_many = sync_method(Submissions.submit_many)
 
 
 class SyncRequesting(SyncWrapper[TaskRequestSender]):
@@ -267,18 +299,18 @@ class SyncEvents(SyncWrapper[TaskEvents]):
     close = sync_method(TaskEvents.close)
 
 
-def each(loop: LoopThread, found: AsyncGenerator[T]) -> Generator[T]:
+def each(loop: LoopThread, generator: AsyncGenerator[T]) -> Generator[T]:
     """Iterate over an asynchronous generator; it is closed together with this one."""
     try:
-        while (item := loop.wait(_next(found))) is not None:
+        while (item := loop.wait(_next(generator))) is not None:
             yield item[0]
     finally:
-        loop.wait(found.aclose())
+        loop.wait(generator.aclose())
 
 
-async def _next(found: AsyncGenerator[T]) -> tuple[T] | None:
+async def _next(generator: AsyncGenerator[T]) -> tuple[T] | None:
     """Return the next item in a tuple, or None at the end."""
     try:
-        return (await anext(found),)
+        return (await anext(generator),)
     except StopAsyncIteration:
         return None

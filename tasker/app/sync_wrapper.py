@@ -165,8 +165,8 @@ def _stopped(name: str) -> UsageError:
 
 def _forked(name: str, process: int) -> UsageError:
     return UsageError(
-        f"the {name} was started in process {process}, and this is a copy of it, in which nothing runs",
-        hint="start one in each process, behind the fork: in gunicorn from post_worker_init",
+        f"the {name} was started in process {process}, and this process is a fork of it, in which no thread runs",
+        hint="start one in each process after the fork: in gunicorn from post_worker_init",
     )
 
 

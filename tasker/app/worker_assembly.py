@@ -44,6 +44,7 @@ from tasker.process.releases import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
 from tasker.resilience.pressure import BufferLimits
+from tasker.template.error_rules import parse_overrides
 
 
 def worker_process(
@@ -229,6 +230,7 @@ class WorkerAssembly(Assembly):
             waits=CapacityWaits(
                 settings.lease.grace_ms / 1000, settings.hand_off.starvation_warning_threshold_ms / 1000
             ),
+            error_rules=parse_overrides(*settings.execution.error_rules),
         )
 
     @cached_property
@@ -247,7 +249,7 @@ class WorkerAssembly(Assembly):
             self._namespaces,
             self.poller,
             random,
-            self.releases.release_held,
+            self.releases.release_backlog,
             on_lost=self.context.schedule.suspect,
         )
 

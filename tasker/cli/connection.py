@@ -53,7 +53,7 @@ def configured_for(
 ) -> Configured:
     """Return the configuration of a command. Options override `DATABASE_URL`, which overrides the configuration file.
 
-    `--data-dir` selects the embedded database, whatever a file says. Raises `ConfigurationError` for a missing file,
+    `--data-dir` selects the embedded database, regardless of a file. Raises `ConfigurationError` for a missing file,
     and if the `context` needs a file and no variable names one; `ConfigurationInvalid` with every problem.
     """
     from tasker.app.configured import UNCONFIGURED, from_environment

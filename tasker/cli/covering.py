@@ -16,7 +16,7 @@ SHOW_SENSITIVE = click.option(
 )
 
 
-async def covered(app: Fleet, task: str, answer: T, show_sensitive: bool) -> T:
+async def redacted(app: Fleet, task: str, answer: T, show_sensitive: bool) -> T:
     """Return data about a task, with its sensitive values redacted unless they are to be shown."""
     veil = None if show_sensitive else await app.sensitive_values.veil(task, ())
     if veil is None:

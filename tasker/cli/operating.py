@@ -43,14 +43,14 @@ async def recorded(fleet: F, use: Callable[[F], Awaitable[T]], *, several: bool 
     """
     from tasker.services.audit import OperatorAudit
 
-    asking = OperatorAudit(fleet.operator_log, _action(click.get_current_context()), DONE)
+    audit = OperatorAudit(fleet.operator_log, _action(click.get_current_context()), DONE)
 
     async def using() -> T:
         if several:
-            await asking.begin()
+            await audit.begin()
         return await use(fleet)
 
-    return await asking.record(
+    return await audit.record(
         using, lambda done: DONE, lambda error: MISTAKE if isinstance(error, MISTAKES) else FAILED
     )
 

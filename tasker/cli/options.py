@@ -71,11 +71,16 @@ def duration(text: str) -> str:
 def moment(text: str) -> datetime:
     """Return a time; without a zone it is in that of this machine. Raises `BadParameter`."""
     try:
-        found = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(text.strip())
     except ValueError:
         expected = "expected a time such as '2026-01-31 18:00' or 2026-01-31T18:00:00Z"
         raise click.BadParameter(f"{expected}, got {text[:40]!r}") from None
-    return found if found.tzinfo else found.astimezone()
+    return parsed if parsed.tzinfo else parsed.astimezone()
+
+
+def deadline(text: str) -> datetime | str:
+    """Return a time, or the text of a duration. Raises `BadParameter`."""
+    return moment(text) if text.strip()[4:5] == "-" else duration(text)
 
 
 SECONDS = NumberRange(min=0, min_open=True)

@@ -126,7 +126,7 @@ def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
     if canonical in names:
         yield f"{here} {canonical}"
     paths = list(_paths(ctx.find_root()))
-    yield from (path for path in paths if path.rpartition(" ")[2] == canonical)
+    yield from (path for path in paths if path.rpartition(" ")[2] in (name, canonical))
     if not get_close_matches(name, names, 1):
         like = get_close_matches(name, dict.fromkeys(path.rpartition(" ")[2] for path in paths), FEW)
         yield from (path for similar in like for path in paths if path.rpartition(" ")[2] == similar)

@@ -30,7 +30,7 @@ def describe_disabled_command(command: str) -> str | None:
     off = [plugin for plugin in installed() if not chosen.has(plugin)]
     refused = [plugin for plugin in installed() if chosen.has(plugin) and _is_for_setup(command, plugin)]
     return next(
-        (_told(command, plugin, chosen) for plugin in off if command in _names(plugin, chosen)),
+        (_disabled_text(command, plugin, chosen) for plugin in off if command in _names(plugin, chosen)),
         next((_refused(command, plugin, chosen) for plugin in refused), None),
     )
 
@@ -63,7 +63,7 @@ def _unconfigured(plugin: Installed) -> Sequence[click.Command]:
     return [command for command in answer or () if isinstance(command, click.Command)]
 
 
-def _told(command: str, plugin: Installed, chosen: PluginChoice) -> str:
+def _disabled_text(command: str, plugin: Installed, chosen: PluginChoice) -> str:
     name = plugin.name
     disabled = ["remove it from plugins.disabled"] if name in chosen.disabled else []
     named = [f'enable it in the configuration, [plugins] enabled = ["{name}"], or in TASKER_PLUGINS_ENABLED']
@@ -77,6 +77,6 @@ def _names(plugin: Installed, chosen: PluginChoice) -> Sequence[str | None]:
     hooks, refusal = ready(plugin, chosen)
     try:
         answer = answer_of(hooks[COMMANDS]) if refusal is None and COMMANDS in hooks else ()
-    except Exception:  # whatever the error, there is no such command
+    except Exception:  # for any error there is no such command
         return ()
     return [command.name for command in answer or () if isinstance(command, click.Command)]

@@ -37,29 +37,27 @@ class HasPlans(Protocol):
         ...
 
 
-async def require_known_filter(
-    app: HasPlans, found: Found, namespace: str | None, template: str | None = None
-) -> Found:
+async def require_known_filter(app: HasPlans, rows: Found, namespace: str | None, template: str | None = None) -> Found:
     """Return the result of a query; raise `UsageError` if it is empty and a name in its filter does not exist.
 
     A caller who may not list templates gets no such error.
     """
-    if found or not (namespace or template):
-        return found
+    if rows or not (namespace or template):
+        return rows
     from tasker.engine.plans import TemplateFilter
     from tasker.services.workflows.targets import MOST_NAMES
 
     try:
         if await app.plans.registered(TemplateFilter(namespace, template), limit=1):
-            return found
+            return rows
         if namespace is not None and not await app.plans.registered(TemplateFilter(namespace), limit=1):
             known = await app.plans.registered(limit=MOST_NAMES)
             require("namespace", namespace, {row["namespace"] for row in known})
         known = await app.plans.registered(TemplateFilter(namespace), limit=MOST_NAMES)
     except NotPermitted:
-        return found
+        return rows
     require("template", template or "", {row["name"] for row in known})
-    return found
+    return rows
 
 
 def require(what: str, name: str, known: set[str]) -> None:
@@ -150,7 +148,7 @@ def fleet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_place(*args: Any, database: DatabaseOption, url: str | None, profile: str | None, **rest: Any) -> Any:
-        return command(*args, place=_place(database, url, profile), **rest)
+        return command(*args, place=_fleet_target(database, url, profile), **rest)
 
     return _URL(_PROFILE(database_options(with_place)))
 
@@ -187,7 +185,7 @@ _PROFILE = click.option(
 )
 
 
-def _place(database: DatabaseOption, url: str | None, profile: str | None) -> FleetTarget:
+def _fleet_target(database: DatabaseOption, url: str | None, profile: str | None) -> FleetTarget:
     server_options = [name for name, text in (("--url", url), ("--profile", profile)) if text is not None]
     source_of = click.get_current_context().get_parameter_source
     databases = [text for name, text in OF_DATABASES.items() if source_of(name) is ParameterSource.COMMANDLINE]

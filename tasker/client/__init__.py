@@ -1,9 +1,8 @@
 """Clients of Tasker for other programs.
 
-`HttpClient` and `SyncHttpClient` call a Tasker server and cover all of its API. `TaskerClient` has the published
-tasker-core names and works on a server or a database. All of them return the same types.
+`HttpClient` and `SyncHttpClient` call a Tasker server and cover all of its API. They need no database driver.
 
-Names are imported lazily, so a program that uses HTTP only needs no database driver.
+Names are imported lazily, so a program loads only what it uses.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from tasker.lazy import names_of
 if TYPE_CHECKING:
     from tasker.client.connection import Retries as Retries
     from tasker.client.http_client import HttpClient as HttpClient
-    from tasker.client.published import TaskerClient as TaskerClient
-    from tasker.client.published import disconnect as disconnect
     from tasker.client.responses import HealthResponse as HealthResponse
     from tasker.client.responses import PaginationInfo as PaginationInfo
     from tasker.client.responses import StepAuditResponse as StepAuditResponse
@@ -37,8 +34,6 @@ __all__ = [
     "TaskEvent",
     "TaskListResponse",
     "TaskResponse",
-    "TaskerClient",
-    "disconnect",
 ]
 
 __getattr__ = names_of(
@@ -48,7 +43,6 @@ __getattr__ = names_of(
         "tasker.client.task_events": "TaskEvent",
         "tasker.client.connection": "Retries",
         "tasker.client.sync_client": "SyncHttpClient",
-        "tasker.client.published": "TaskerClient disconnect",
         "tasker.client.responses": (
             "HealthResponse PaginationInfo StepAuditResponse StepResponse TaskListResponse TaskResponse"
         ),

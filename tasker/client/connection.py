@@ -124,7 +124,7 @@ class HttpConnection:
                 may = repeatable or failed.never_sent
                 pause = self._retries.pause(failures, failed.error.retry_after, random.random()) if may else None
                 if pause is None or not failed.passing:
-                    raise _told(failed, changes=not repeatable) from failed.__cause__
+                    raise _with_hint(failed, changes=not repeatable) from failed.__cause__
             await asyncio.sleep(pause)
 
     @asynccontextmanager
@@ -211,7 +211,7 @@ class _Failed(Exception):
         self.error, self.passing, self.never_sent = error, passing, never_sent
 
 
-def _told(failed: _Failed, *, changes: bool) -> TaskerError:
+def _with_hint(failed: _Failed, *, changes: bool) -> TaskerError:
     """Return the error; for a change whose outcome is unknown the hint says so."""
     error = failed.error
     if changes and not failed.never_sent and isinstance(failed.__cause__, httpx.TransportError):

@@ -12,6 +12,7 @@ from tasker.client.calls.dead_letters import DeadLetterCalls
 from tasker.client.calls.events import DomainEventCalls
 from tasker.client.calls.fleet import FleetCalls
 from tasker.client.calls.operators import OperatorCalls
+from tasker.client.calls.schedules import ScheduleCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
 from tasker.client.calls.templates import TemplateCalls
@@ -20,7 +21,16 @@ from tasker.client.servers import ServerAddress
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
 
-class HttpClient(TaskCalls, StepCalls, TemplateCalls, FleetCalls, DeadLetterCalls, DomainEventCalls, OperatorCalls):
+class HttpClient(
+    TaskCalls,
+    StepCalls,
+    TemplateCalls,
+    ScheduleCalls,
+    FleetCalls,
+    DeadLetterCalls,
+    DomainEventCalls,
+    OperatorCalls,
+):
     """Asynchronous client of a Tasker server: `async with HttpClient("http://localhost:8080") as client:`.
 
     `url` is the address of the server, including the path prefix of a proxy. `token` or `api_key` are the credentials.

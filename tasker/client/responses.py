@@ -54,6 +54,7 @@ class TaskResponse:
     parent_correlation_id: str | None = None
     run_at: str | None = None
     expires_at: str | None = None
+    deadline_at: str | None = None
     waits_until: str | None = None
     total_steps: int = 0
     pending_steps: int = 0

@@ -86,7 +86,7 @@ class DriverTransaction:
     def after_commit(self, then: Then) -> None:
         """Raise `UsageError`: a psycopg connection has no hook for its commit."""
         raise UsageError(
-            "this messaging backend sends after the commit, and a psycopg connection does not tell when it commits",
+            "this messaging backend sends after the commit, and a psycopg connection does not report its commits",
             hint="give a SQLAlchemy connection or session, or use a backend that sends in the transaction, such as "
             f"{DEFAULT_BACKEND}",
         )
@@ -260,7 +260,7 @@ def _other_isolation(isolation: str) -> UsageError:
     return UsageError(
         f"tasker needs READ COMMITTED, this transaction is {isolation.upper()}",
         hint="begin one that is READ COMMITTED, PostgreSQL's default: whether a task exists already is to be seen also"
-        " when somebody else commits it meanwhile",
+        " if another call commits it meanwhile",
     )
 
 

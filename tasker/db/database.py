@@ -45,6 +45,8 @@ _FULL = (
     "no more connections allowed",  # PgBouncer
 )
 """Refusals by a server or pooler without a free connection (SQLSTATE 53300)."""
+_STOPPED = "the database system is "
+"""Refusal by a server that shuts down, starts or recovers (SQLSTATE 57P03): an outage, as if it did not run."""
 
 
 def libpq_url(url: str) -> str:
@@ -173,7 +175,8 @@ def unavailable(url: str, error: Exception) -> DatabaseUnavailable:
     if any(words in server_text for words in _FULL):
         return TooManyConnections(message, hint=FULL_HINT)
     hint = next((hint for words, hint in LOGIN_HINTS.items() if all(word in server_text for word in words)), None)
-    kind = SessionRefused if _ANSWERED.search(str(error)) else DatabaseUnavailable
+    is_refused = _ANSWERED.search(str(error)) and _STOPPED not in server_text
+    kind = SessionRefused if is_refused else DatabaseUnavailable
     parts = _parts(url)
     advice = hint or "check the URL and that the server is running"
     names = {"database": parts.get("dbname", ""), "role": parts.get("user", "")}

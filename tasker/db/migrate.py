@@ -86,7 +86,7 @@ def upgrade(
     `lock_timeout_seconds`.
     """
     schema = read_schema(extra_scripts, root, release)
-    with _told_as_outage(url):
+    with _as_outage(url):
         with connect(url) as connection:
             difference = schema.difference(_applied(connection))
         difference.refuse_foreign()
@@ -133,7 +133,7 @@ def offline_sql(extra_scripts: Sequence[tuple[str, str]] = (), *, root: Path = H
 
 
 @contextmanager
-def _told_as_outage(url: str) -> Iterator[None]:
+def _as_outage(url: str) -> Iterator[None]:
     """Raise `DatabaseUnavailable` for a connection lost in the middle, through whichever library it is reported."""
     try:
         yield

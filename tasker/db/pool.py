@@ -41,9 +41,9 @@ class SlowWaits:
         """Record a wait of `seconds`; `sizes` returns the sizes of the pool."""
         self._longest = max(self._longest, seconds)
         if self._seldom.hit():
-            self.tell(sizes)
+            self.log_waits(sizes)
 
-    def tell(self, sizes: Callable[[], dict[str, int]]) -> None:
+    def log_waits(self, sizes: Callable[[], dict[str, int]]) -> None:
         """Log one line for the waits not logged yet."""
         if count := self._seldom.flush():
             _log.warning("pool_slow_acquire count=%d longest_ms=%.0f %s", count, self._longest * 1000, sizes())
@@ -64,7 +64,7 @@ class Pool(Statements, Generic[C]):
     """Pool that runs each statement on a free connection, of at most `max_connections`.
 
     A connection is lent for one statement, or for a transaction whose statements all go to it (`GuardedConnection`): so
-    nobody ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck.
+    no caller ever asks for a second one while holding one, and a pool of a single connection is slow, and never stuck.
     One that the server has ended while it was idle is opened again before it is lent. `make` makes one, which
     opens by itself.
 
@@ -118,7 +118,7 @@ class Pool(Statements, Generic[C]):
             is_trial = await self._acquire(deadline)
             if self._closed:
                 self._free.release()
-                raise _let_go()
+                raise _stopped_error()
             connection, stays = self._take(), True
             try:
                 if connection.ended or connection.age > self.settings.max_lifetime_seconds:
@@ -183,7 +183,7 @@ class Pool(Statements, Generic[C]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._slow.tell(self.sizes)
+        self._slow.log_waits(self.sizes)
         idle, self._idle = self._idle, []
         self._all.clear()
         await asyncio.gather(*(connection.close() for _, connection in idle), *self._closing)
@@ -255,7 +255,7 @@ class Pool(Statements, Generic[C]):
             self._watch_idle()
 
 
-def _let_go() -> PoolClosed:
+def _stopped_error() -> PoolClosed:
     return PoolClosed(
         "the app was stopped while this was under way",
         hint="stop it when those who use it have ended; what was sent to the database before may have been done",

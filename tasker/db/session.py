@@ -200,10 +200,10 @@ def _with_numbers(statement: str) -> tuple[bytes, Sequence[str]]:
     """Replace each `%s`, or each distinct `%(name)s`, with `$1`, `$2`, ..."""
     names: list[str] = []
 
-    def number(found: re.Match[str]) -> str:
-        if found[0] == "%%":
+    def number(match: re.Match[str]) -> str:
+        if match[0] == "%%":
             return "%"
-        name = found["name"] or str(len(names))
+        name = match["name"] or str(len(names))
         if name not in names:
             names.append(name)
         return f"${names.index(name) + 1}"

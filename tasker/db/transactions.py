@@ -59,7 +59,7 @@ class Transaction:
             _current.reset(before)
         return answer
 
-    async def told(self) -> None:
+    async def run_callbacks(self) -> None:
         """Run the callbacks registered by `after_commit`, in order."""
         for then in self._then:
             await then()

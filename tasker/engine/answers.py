@@ -61,6 +61,8 @@ class DueAnswer(AdvanceResult):
     passed_over: bool = False
     next_due_ms: float | None = None
     keeper: bool = True
+    schedules: Sequence[str] = ()
+    """Schedules that are due."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
@@ -69,6 +71,7 @@ class DueAnswer(AdvanceResult):
             "passed_over": bool(answer.get("passed_over")),
             "next_due_ms": answer.get("next_due_ms"),
             "keeper": answer.get("keeper", True),
+            "schedules": answer.get("schedules") or (),
         }
 
 
@@ -143,6 +146,20 @@ class SubmitAnswer(AdvanceResult):
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
         return {"created": frozenset(answer["created"]), "steps": answer.get("steps") or 0, "forgotten": forgotten}
+
+
+@dataclass(frozen=True, slots=True)
+class FireAnswer(SubmitAnswer):
+    """Answer of a fire of a schedule: the tasks created, and when its timer is due. `moved`: the schedule changed since
+    it was read, and nothing was written."""
+
+    moved: bool = False
+    due_ms: float | None = None
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        submitted = SubmitAnswer.more({"created": (), **answer})
+        return {**submitted, "moved": bool(answer.get("moved")), "due_ms": answer.get("due_ms")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,11 +133,11 @@ class Engine:
         """Call a function that moves steps, and return its answer as the type `answer`."""
         return answer.parse(await self.call(function, args))
 
-    async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
+    async def call(self, function: str, args: Args, *, ends_logged: bool = False) -> Answer:
         """Call `tasker.FUNCTION_v1`, send the wake-up messages of its answer, and notify programs that wait for ended
         tasks.
 
-        Inside a shared transaction (`SharedTransactions.together`) all of this happens after the commit. `ends_told`:
+        Inside a shared transaction (`SharedTransactions.together`) all of this happens after the commit. `ends_logged`:
         the caller itself logs the ends of the tasks.
         """
         began = perf_counter()
@@ -147,9 +147,9 @@ class Engine:
         else:
             answer = await self.connection.call(f"tasker.{function}_v1(%s::jsonb)", text)
         if self._lending is not None and (transaction := self._lending.transaction) is not None:
-            transaction.after_commit(partial(self._committed, function, args, answer, began, ends_told))
+            transaction.after_commit(partial(self._committed, function, args, answer, began, ends_logged))
         else:
-            await self._committed(function, args, answer, began, ends_told)
+            await self._committed(function, args, answer, began, ends_logged)
         return answer
 
     def _text_of(self, args: Args) -> str:
@@ -160,7 +160,7 @@ class Engine:
         """
         return to_json({**args, "tell_enqueued": True} if self._joined and logs_enqueue() else args)
 
-    async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_told: bool) -> None:
+    async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_logged: bool) -> None:
         """Send, notify and log after the commit. Must not raise: the change can no longer be rolled back."""
         if not self._joined and (hints := answer.pop("send", None)):
             answer["sent"] = sent = await self._send_committed(hints)
@@ -170,9 +170,9 @@ class Engine:
         if waiters := answer.pop("waiters", None):
             self._notices.note(waiters)
             if self._tells:
-                await self._notices.tell()
+                await self._notices.flush()
         if finished := answer.get("finished"):
-            await self.listeners.closed(args, answer, self.connection, told=ends_told)
+            await self.listeners.closed(args, answer, self.connection, logged=ends_logged)
             if self._on_finished is not None:
                 for task_uuid, state in finished.items():
                     self._on_finished(task_uuid, state)

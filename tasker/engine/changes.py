@@ -42,6 +42,8 @@ class StepChange(TypedDict, total=False):
     """Error of the attempt."""
     d: int | None
     """Milliseconds until a retry, or until a released step is offered again."""
+    sn: int
+    """How often the handler of a snoozed step may ask to be called again."""
     n: Mapping[str, Any]
     """Note for the task's history."""
     ev: Mapping[str, Any] | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from tasker.dataclasses import dataclass
@@ -43,6 +44,10 @@ class ClaimRow(NamedTuple):
     checkpoint: Mapping[str, Any] | None = None
     apart: bool = False
     """True if two workers were lost while running the step: it is isolated in a child process, if the worker can."""
+    ran_ms: int | None = None
+    """Time since the step's first attempt began, for further attempts of a step with `max_elapsed`."""
+    waited_ms: float | None = None
+    """Time since the message of the step was sent; None for a step that was handed over without one."""
     later: bool = False
     """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
 
@@ -60,6 +65,8 @@ class ClaimRow(NamedTuple):
             row.get("inputs"),
             row.get("checkpoint"),
             bool(row.get("apart")),
+            row.get("ran_ms"),
+            row.get("waited_ms"),
             bool(row.get("later")),
         )
 
@@ -79,6 +86,8 @@ class TaskInputs:
     """Steps whose created steps are known."""
     created: dict[int, list[str]] = field(default_factory=dict)
     """Names of the steps created by `decided`, by the ordinal of the template step."""
+    ends_at: float | None = None
+    """Deadline of the task by this machine's monotonic clock, or None."""
     uses: int = 0
     """Number of steps started with this object."""
 
@@ -87,7 +96,9 @@ class TaskInputs:
         """Parse the parts of an answer that describe one task."""
         trace = row.get("trace")
         trace = TraceContext(**trace) if trace else None
-        return cls(row["context"], row["correlation"], trace, results)
+        left_ms = row.get("left_ms")
+        ends_at = None if left_ms is None else monotonic() + left_ms / 1000
+        return cls(row["context"], row["correlation"], trace, results, ends_at=ends_at)
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]
@@ -160,9 +171,9 @@ class ResultEvents:
     """Pairs of delivery mode and event, in the order of their numbers."""
 
     def and_published(
-        self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, told: bool
+        self, announced: AnnouncedEvents, number: int, event: HandlerEvent, *, deliver: bool
     ) -> ResultEvents:
-        """Return these events and one that the handler published itself; `told` adds it to `here`.
+        """Return these events and one that the handler published itself; `deliver` adds it to `here`.
 
         The engine gets each with its condition, because only the engine knows which outcome is accepted.
         """
@@ -172,7 +183,7 @@ class ResultEvents:
             if event.delivery_mode == "fast"
             else {str(number): {**(announced.stored("durable") or {}), **event_fields}}
         )
-        here = ((event.delivery_mode, announced),) if told and announced.event is not None else ()
+        here = ((event.delivery_mode, announced),) if deliver and announced.event is not None else ()
         return ResultEvents({**self.stored, **stored}, (*self.here, *here))
 
     def and_(self, announced: AnnouncedEvents, number: int, delivery_mode: str) -> ResultEvents:

@@ -49,7 +49,7 @@ class GuardedConnection(SharedTransactions):
             return transaction, await transaction.around(use)
 
         transaction, answer = await self.pool.lend(lambda connection: connection.hold(committed))
-        await transaction.told()
+        await transaction.run_callbacks()
         return answer
 
     def _guarded(self, execute: Execute) -> Execute:
@@ -82,5 +82,5 @@ def _refusal(seconds: float) -> DatabaseBreakerOpen:
     return DatabaseBreakerOpen(
         f"the database keeps failing: not retried for {seconds:.1f} s",
         retry_after=seconds,
-        hint="it is tried again by itself; see whether the database runs and can be reached",
+        hint="Tasker tries again automatically; check that the database runs and can be reached",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -53,6 +54,14 @@ def identity_hash(
 def key_identity(plan_key: str, idempotency_key: str) -> str:
     """Return the identity of a template's submissions that have this key. Raises `IdentityError` if it is empty."""
     return _digest("key", plan_key, _checked(idempotency_key))
+
+
+def fire_identity(schedule_uuid: str, kind: str, fire_at: datetime) -> str:
+    """Return the identity of the task of a schedule's fire time, whichever version of the template runs it.
+
+    A trigger at a fire time is another task than that of the schedule.
+    """
+    return _digest("trigger" if kind == "trigger" else "schedule", schedule_uuid, fire_at.astimezone(UTC).isoformat())
 
 
 def canonical_json(value: Any) -> str:

@@ -202,12 +202,12 @@ class PlanStore:
         registered = RegisteredPlan(template_id, effective_plan, stored)
         return registered if self._defaults is not None else await self._as_stored(registered)
 
-    async def _as_stored(self, found: RegisteredPlan) -> RegisteredPlan:
+    async def _as_stored(self, registered: RegisteredPlan) -> RegisteredPlan:
         """Replace its plan by the stored one, which has the stored defaults."""
         try:
-            return found._replace(plan=await self.get(found.template_id))
+            return registered._replace(plan=await self.get(registered.template_id))
         except PlanUnreadable:  # stored by a newer version
-            return found
+            return registered
 
     async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> RegisteredPlan:
         text = to_json(registration(plan, force=force, adopt=adopt))
@@ -269,15 +269,15 @@ class PlanStore:
         self._ids.setdefault(registered.plan.hash, (template_id, stored))
         return registered if self._defaults is None else await self._with_defaults(registered)
 
-    async def _with_defaults(self, found: RegisteredPlan) -> RegisteredPlan:
+    async def _with_defaults(self, registered: RegisteredPlan) -> RegisteredPlan:
         """Return the template with the defaults of this process, as it is submitted."""
-        key = found.template_id, found.hash
+        key = registered.template_id, registered.hash
         if (known := self._submitted.get(key)) is not None:
             return known
         try:
-            submitted = await self.register(found.plan)
+            submitted = await self.register(registered.plan)
         except TemplateError:  # other content was registered in the meantime
-            return found
+            return registered
         if len(self._submitted) == CACHED_PLANS:
             self._submitted.clear()
         self._submitted[key] = submitted

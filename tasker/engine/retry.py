@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from tasker.dataclasses import dataclass
-from tasker.handlers.claims import Failure
+from tasker.handlers.claims import NO_LIMITS, Failure, RetryTimes
+from tasker.template.durations import duration_text
+from tasker.template.error_rules import ErrorOverride, matching
 from tasker.template.names import MAX_ATTEMPTS, MAX_SECONDS
 from tasker.template.plan import RetryPolicy
 
@@ -24,6 +27,8 @@ class FailReason(StrEnum):
     NOT_RETRYABLE = "not_retryable"
     RETRY_DISABLED = "retry_disabled"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+    DEADLINE_TOO_NEAR = "deadline_too_near"
+    MAX_ELAPSED = "max_elapsed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +51,71 @@ def is_eligible(attempts: int | None, retryable: bool | None, max_attempts: int 
     """Return whether the step may run once more, regardless of backoff.
 
     `attempts` counts finished executions; None means the defaults 0, True and 3. The first execution is always allowed,
-    whatever `retryable` and `max_attempts` say.
+    regardless of `retryable` and `max_attempts`.
     """
     done = attempts or 0
     limit = MAX_ATTEMPTS if max_attempts is None else max_attempts
     return done == 0 or (retryable is not False and done < limit)
 
 
-def decide_failure(policy: RetryPolicy, attempt: int, failure: Failure, random: float) -> Retry | Fail:
+def decide_failure(
+    policy: RetryPolicy, attempt: int, failure: Failure, random: float, times: RetryTimes = NO_LIMITS
+) -> Retry | Fail:
     """Decide what follows the failure of execution number `attempt` (from 1).
 
     `random` in [0.0, 1.0) selects the delay within the policy's jitter. The failure's own `retry_after` (seconds)
-    overrides the policy's delay and is not capped by its maximum.
+    overrides the policy's delay and is not capped by its maximum. An attempt that could begin only after the deadline
+    of the task, or after the policy's `max_elapsed`, is not waited for.
     """
     if not failure.retryable:
-        return Fail(FailReason.NOT_RETRYABLE, "the failure is permanent")
+        return Fail(FailReason.NOT_RETRYABLE, failure.why or "the failure is permanent")
     if not policy.retryable:
         return Fail(FailReason.RETRY_DISABLED, "the step's retry policy says retryable: false")
     if not is_eligible(attempt, policy.retryable, policy.max_attempts):
         return Fail(FailReason.ATTEMPTS_EXHAUSTED, f"attempt {attempt} of {max(1, policy.max_attempts)} failed")
+    retry = _retry(policy, attempt, failure, random)
+    return _too_late(retry, policy, times) or retry
+
+
+NOT_OF_THE_HANDLER = frozenset({"worker_lost", "worker_error", "handler_crash", "checkpoint_save_failed"})
+"""Error types of failures that say nothing about what the handler did; `only_on` does not exclude them."""
+
+
+def classified(failure: Failure, policy: RetryPolicy, overrides: Iterable[ErrorOverride] = ()) -> Failure:
+    """Return the failure as retryable or permanent by the first that names it: configuration, template, defaults."""
+    for override in overrides:
+        if rule := matching((override.error,), failure):
+            verb = "retries" if override.retry else "never retries"
+            return replace(failure, retryable=override.retry, why=f"the configuration {verb} {rule}")
+    if rule := matching(policy.never_on, failure):
+        return replace(failure, retryable=False, why=f"retry.never_on names {rule}")
+    if not policy.only_on or failure.error_type in NOT_OF_THE_HANDLER:
+        return failure
+    if rule := matching(policy.only_on, failure):
+        by_default = failure.why is not None
+        return replace(failure, retryable=True, why=f"retry.only_on names {rule}") if by_default else failure
+    return replace(failure, retryable=False, why="retry.only_on does not name it")
+
+
+def _retry(policy: RetryPolicy, attempt: int, failure: Failure, random: float) -> Retry:
     if failure.retry_after is None:
         return Retry(delay_ms(policy, attempt, random))
     return _requested(failure.retry_after) or Retry(
         delay_ms(policy, attempt, random),
         f"retry_after {failure.retry_after!r} is not a number of seconds from 0; the step's backoff applies",
     )
+
+
+def _too_late(retry: Retry, policy: RetryPolicy, times: RetryTimes) -> Fail | None:
+    again = f"the next attempt would begin in {duration_text(retry.delay_ms / 1000)}"
+    if times.left_ms is not None and retry.delay_ms >= times.left_ms:
+        left = f"{duration_text(times.left_ms / 1000)} are left" if times.left_ms > 0 else "nothing is left"
+        return Fail(FailReason.DEADLINE_TOO_NEAR, f"{again}, and {left} until the deadline of the task")
+    limit = policy.max_elapsed_ms
+    if limit is not None and times.ran_ms is not None and times.ran_ms + retry.delay_ms > limit:
+        ran, most = duration_text(times.ran_ms / 1000), duration_text(limit / 1000)
+        return Fail(FailReason.MAX_ELAPSED, f"{again}, {ran} after the first began; max_elapsed is {most}")
+    return None
 
 
 def _requested(seconds: float) -> Retry | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from tasker.dataclasses import dataclass
+from tasker.handlers.claims import NO_LIMITS, RetryTimes
 
 Row = Mapping[str, Any]
 
@@ -64,12 +65,15 @@ class Orphan(FoundStep):
     label: WorkerLabel
     overdue: bool
     silent_ms: float | None
+    times: RetryTimes = NO_LIMITS
 
     @classmethod
     def of(cls, row: Row) -> Self:
         """Parse a row of `orphans`."""
         label = WorkerLabel.parse(row)
-        return cls.parse(row, label=label, overdue=bool(row.get("overdue")), silent_ms=row.get("silent_ms"))
+        times = RetryTimes(row.get("left_ms"), row.get("ran_ms"))
+        overdue, silent_ms = bool(row.get("overdue")), row.get("silent_ms")
+        return cls.parse(row, label=label, overdue=overdue, silent_ms=silent_ms, times=times)
 
 
 @dataclass(frozen=True, slots=True)

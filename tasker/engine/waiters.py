@@ -53,22 +53,22 @@ class WaiterNotifications:
         while True:
             await self._noted.wait()
             try:
-                await self._tell()
+                await self._send()
                 failures = 0
             except DatabaseError:
                 await asyncio.sleep(FAILED.pause(failures))
                 failures += 1
 
-    async def tell(self) -> None:
+    async def flush(self) -> None:
         """Send the buffered notifications once, for a process that ends or does nothing else. Errors are only
         logged."""
         try:
             if self._waiting:
-                await self._tell()
+                await self._send()
         except DatabaseError as error:
             _log.info("waiters_not_notified count=%s reason=%s", len(self._waiting), error)
 
-    async def _tell(self) -> None:
+    async def _send(self) -> None:
         waiting, self._waiting = self._waiting, {}
         self._noted.clear()
         try:

@@ -28,7 +28,7 @@ from tasker.resilience.outage import level_of
 from tasker.template.plan import Plan
 
 TARGETS = {kind: str(path[-1]) for kind, move in CHANGES.items() for path in move.paths[:1]}
-"""Target state of each kind of change, whatever the former state. A ready step continues from `pending`."""
+"""Target state of each kind of change, from any former state. A ready step continues from `pending`."""
 PARKED = {"ok": "enqueued_for_orchestration"} | dict.fromkeys(("retry", "fail"), "enqueued_as_error_for_orchestration")
 """Target states if a worker leaves its results to an orchestrator."""
 
@@ -45,7 +45,7 @@ def transitions_of(
     The result is empty if the answer has none. Reads the clock.
     """
     targets = {"advance": TARGETS, "park": PARKED}.get(function, {})
-    created = answer.get("created") if function == "submit" else ()
+    created = answer.get("created") if function in ("submit", "fire_schedule") else ()
     answered_at = datetime.now(UTC)
     made = partial(
         StateTransition, asked_at=answered_at - timedelta(seconds=perf_counter() - began), answered_at=answered_at
@@ -164,15 +164,15 @@ class WriteListeners:
             self.on_written(written(function, args, answer, began))
 
     async def closed(
-        self, args: Mapping[str, Any], answer: Mapping[str, Any], connection: Statements, *, told: bool
+        self, args: Mapping[str, Any], answer: Mapping[str, Any], connection: Statements, *, logged: bool
     ) -> None:
         """Publish tasks that this write ended without a result of this process. Errors are only logged.
 
-        The ends of all tasks are logged, unless the component that reported the results does so (`told`).
+        The ends of all tasks are logged, unless the component that reported the results does so (`logged`).
         """
         elsewhere = closed_elsewhere(args, answer) if self.on_closed is not None else {}
-        untold = answer["finished"] if logs_task_end() and not told else {}
-        if not (tasks := {**elsewhere, **untold}):
+        unlogged = answer["finished"] if logs_task_end() and not logged else {}
+        if not (tasks := {**elsewhere, **unlogged}):
             return
         try:
             rows = await connection.execute(query("tasks", "closed"), {"tasks": [*tasks]})
@@ -182,7 +182,7 @@ class WriteListeners:
         closed = [TaskClosed(task, tasks[task], *more) for task, *more in rows]
         if self.on_closed is not None and elsewhere:
             self.on_closed(tuple(task for task in closed if task.task_uuid in elsewhere))
-        log_closed_tasks(task for task in closed if task.task_uuid in untold)
+        log_closed_tasks(task for task in closed if task.task_uuid in unlogged)
 
     def submitted(self, plan: Plan, created: Iterable[TaskSubmitted], began: float) -> None:
         """Publish the created tasks of a template, submitted at `began` (`perf_counter`)."""

@@ -11,7 +11,7 @@ class TaskerError(Exception):
 
     Parameters: `retryable` overrides the class's default; `metadata` and `context` are free mappings stored with the
     failure; `error_code` is the application's own code; `retry_after` is the requested delay before the next attempt in
-    seconds; `hint` tells the reader what to do. `str(error)` is the message alone.
+    seconds; `hint` is advice for the reader. `str(error)` is the message alone.
     """
 
     retryable: bool = True

@@ -146,6 +146,13 @@ class StepNotFound(TaskerError):
     error_type = "step_not_found"
 
 
+class ScheduleNotFound(TaskerError):
+    """Error raised if the database has no schedule of that name."""
+
+    retryable: bool = False
+    error_type = "schedule_not_found"
+
+
 class DeadLetterNotFound(TaskerError):
     """Error raised if no dead letter has that id."""
 

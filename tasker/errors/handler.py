@@ -103,19 +103,6 @@ class StepExecutionError(TaskerError):
         self.error_type = error_type
 
 
-class FFIError(TaskerError):
-    """Class kept for code that catches it; Tasker has no foreign-function interface."""
-
-    retryable: bool = True
-
-
-class ConversionError(TaskerError):
-    """Failure to convert a value to the requested type."""
-
-    retryable: bool = False
-    error_type = "conversion_error"
-
-
 MALFORMED = "validation_error"
 """The `error_type` of a request that could not be sent at all; every attempt would fail the same way."""
 
@@ -152,6 +139,14 @@ class ErrorClassifier:
         builtins.ConnectionError,
     )
     """Retryable classes; `httpx.TransportError` is retryable as well."""
+    PROGRAMMING_ERROR_CLASSES: tuple[type[Exception], ...] = (
+        TypeError,
+        KeyError,
+        AttributeError,
+        ImportError,
+        NameError,
+    )
+    """Classes that are permanent unless a rule, or one of the tuples above, says otherwise."""
 
     def __init__(self, *, default_retryable: bool = True) -> None:
         self.default_retryable = default_retryable
@@ -162,8 +157,22 @@ class ErrorClassifier:
             return exception.retryable
         if isinstance(exception, self.PERMANENT_ERROR_CLASSES) or http_problem(exception) == MALFORMED:
             return False
-        known = isinstance(exception, self.RETRYABLE_ERROR_CLASSES) or http_problem(exception) is not None
-        return self.default_retryable or known
+        if isinstance(exception, self.RETRYABLE_ERROR_CLASSES) or http_problem(exception) is not None:
+            return True
+        return self.default_retryable and self.reason(exception) is None
+
+    def reason(self, exception: BaseException) -> str | None:
+        """Return why an exception that no class above names is permanent by default, or None if it is not."""
+        known: tuple[type[Exception], ...] = (TaskerError, *self.PERMANENT_ERROR_CLASSES, *self.RETRYABLE_ERROR_CLASSES)
+        if isinstance(exception, known):
+            return None
+        name = type(exception).__name__
+        if isinstance(exception, self.PROGRAMMING_ERROR_CLASSES):
+            return f"a {name} is a programming error; `retry: {{only_on: [{name}]}}` retries it"
+        status = http_status(exception) if is_of_httpx(exception) else None
+        if status is not None and 400 <= status < 500 and status not in RETRIED_STATUS:
+            return f"HTTP {status} is answered again; `retry: {{only_on: [{status}]}}` retries it"
+        return None
 
     def permanent(self, exception: BaseException) -> bool:
         """Return True if no other attempt can succeed."""
@@ -189,12 +198,55 @@ class ErrorClassifier:
         }
 
 
+RETRIED_STATUS = frozenset({408, 425, 429})
+"""Statuses below 500 after which a later request may succeed."""
+
+
+def is_of_httpx(exception: BaseException) -> bool:
+    """Return whether the exception is one of httpx, without loading it."""
+    return any(cls.__module__.partition(".")[0] == "httpx" for cls in type(exception).__mro__)
+
+
+def http_status(exception: BaseException) -> int | None:
+    """Return the HTTP status that an exception of an HTTP library carries, or None."""
+    candidates = (
+        _attribute(_attribute(exception, "response"), "status_code"),
+        *(_attribute(exception, name) for name in ("status_code", "status", "code")),
+    )
+    found = (value for value in candidates if type(value) is int and 100 <= value < 600)
+    return next(found, None)
+
+
+def sqlstate(exception: BaseException) -> str | None:
+    """Return the SQLSTATE that an exception of a database driver carries, or None."""
+    for source in (exception, _attribute(exception, "orig")):
+        for name in ("sqlstate", "pgcode"):
+            value = _attribute(source, name)
+            if isinstance(value, str) and len(value) == 5:
+                return value
+    return None
+
+
+def class_names(exception: BaseException) -> tuple[str, ...]:
+    """Return the names of the exception's class and its base classes, with and without their modules."""
+    classes = [cls for cls in type(exception).__mro__ if cls not in (object, BaseException, Exception)]
+    names = [name for cls in classes for name in (cls.__name__, f"{cls.__module__}.{cls.__qualname__}")]
+    return tuple(dict.fromkeys(names))
+
+
+def _attribute(source: object, name: str) -> object:
+    try:
+        return getattr(source, name, None)
+    except Exception:  # httpx raises where there is no request; other libraries may raise anything
+        return None
+
+
 def http_problem(exception: BaseException) -> str | None:
     """Return the `error_type` of an httpx exception, or None for any other exception, for which httpx is not loaded.
 
     Covers timeouts, connections that failed or broke, and invalid URLs.
     """
-    if not any(cls.__module__.partition(".")[0] == "httpx" for cls in type(exception).__mro__):
+    if not is_of_httpx(exception):
         return None
     httpx: Any = sys.modules["httpx"]
     if isinstance(exception, (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError)):

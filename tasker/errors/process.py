@@ -1,4 +1,4 @@
-"""Errors of starting a worker and of talking to a server."""
+"""Errors of talking to a server."""
 
 from __future__ import annotations
 
@@ -57,21 +57,3 @@ class NotPermitted(ServerError):
 
     retryable = False
     error_type = "forbidden"
-
-
-class WorkerNotInitializedError(TaskerError, RuntimeError):
-    """Error raised if the call needs a running worker and there is none."""
-
-    error_type = "worker_not_initialized"
-
-
-class WorkerBootstrapError(TaskerError):
-    """Error raised if the worker could not start."""
-
-    error_type = "worker_bootstrap_error"
-
-
-class WorkerAlreadyRunningError(TaskerError):
-    """Error raised if a worker is already running in this process."""
-
-    error_type = "worker_already_running"

@@ -11,6 +11,7 @@ REQUESTS: Final[Mapping[str, str]] = {
     "tasker dlq show": "GET /v1/dlq/task/{task_uuid}",
     "tasker events subscribers": "GET /v1/events/subscribers",
     "tasker pause": "POST /v1/pauses",
+    "tasker schedule list": "GET /v1/schedules",
     "tasker task list": "GET /v1/tasks",
     "tasker task show": "GET /v1/tasks/{uuid}",
     "tasker template list": "GET /v1/templates",

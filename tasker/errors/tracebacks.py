@@ -27,7 +27,7 @@ def exception_of(metadata: Mapping[str, Any]) -> str | None:
     kind = metadata.get("exception_type")
     if not isinstance(kind, str):
         return None
-    place = _place(traceback_of(metadata) or "")
+    place = _location(traceback_of(metadata) or "")
     return f"{kind} at {place}" if place else kind
 
 
@@ -38,7 +38,7 @@ def raised_in(metadata: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _place(text: str) -> str | None:
+def _location(text: str) -> str | None:
     for frame in _raising(text):
         return f"{frame['file']}:{frame['line']}"
     return None

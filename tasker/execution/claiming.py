@@ -73,7 +73,7 @@ class Claimer:
                 await self._poller.wait()
                 continue
             try:
-                if not await self._look():
+                if not await self._poll_once():
                     await self._sleep()
                 self._failing.succeeded()
             except (DatabaseError, MessagingError) as error:
@@ -86,7 +86,7 @@ class Claimer:
     def _takes(self) -> bool:
         return not self._draining and self._worker.slots.free > 0
 
-    async def _look(self, *, polled: bool = False) -> bool:
+    async def _poll_once(self, *, polled: bool = False) -> bool:
         """Poll the queue once; return True when another poll is likely to find work.
 
         A poll that emptied the queue while the worker was marked asleep returns False: later messages wake the worker.
@@ -155,10 +155,10 @@ class Claimer:
         if self._takes and not self._asleep:
             await self._mark(self._registry.sleep)
             self._asleep = True
-            if await self._look():
+            if await self._poll_once():
                 return
         while self._takes and not await self._wait():
-            if await self._look(polled=True):
+            if await self._poll_once(polled=True):
                 return
 
     async def _wait(self) -> bool:

@@ -133,7 +133,7 @@ class Completer:
         await asyncio.sleep(0)  # lets claims run between two writes, which otherwise reserve every free slot
 
     def apply_breaker(self) -> None:
-        """Throttle claims while the breaker is open; half-open, allow one more step, whose result tests writes soon."""
+        """Throttle claims while the breaker is open; half-open: allow one step, whose result is a trial write."""
         guard, slots = self._breaker.guard, self._worker.slots
         level = logging.DEBUG if guard.sees_outage else logging.WARNING
         if guard.state is BreakerState.OPEN:
@@ -176,7 +176,7 @@ class Completer:
             await self._worker.accept(advanced)
 
     async def _flush_batch(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
-        """Store results whatever the state of the breaker, and report the time per result to it.
+        """Store results in every state of the breaker, and report the time per result to it.
 
         New results skip tasks that are locked; results that were skipped before wait for the lock.
         """
@@ -204,7 +204,7 @@ class Completer:
             over.append(result.claim)
             if advanced.has_completed(result.claim):  # only now: a result that was refused is no input
                 worker.inputs.add_result(result, advanced.grown.get(result.claim.step_uuid))
-        worker.claims.let_go(over)
+        worker.claims.discard(over)
         worker.whole_runs.written(results, advanced)
         worker.inputs.forget(advanced.finished)
         if any(result.events for result in results):

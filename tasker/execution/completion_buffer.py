@@ -56,7 +56,7 @@ class CompletionBuffer:
 
     def add(self, result: Result) -> None:
         self._results.append(result)
-        self._slots.promised = len(self._results)
+        self._slots.reserved_for_results = len(self._results)
         self._watch_fill()
         self._empty.clear()
         self._filled.set()
@@ -96,12 +96,12 @@ class CompletionBuffer:
         """
         new, self._results = _cut(self._results, most)
         again, self._again = _cut(self._again, most)
-        self._writing, self._slots.promised = len(new) + len(again), len(self._results)
+        self._writing, self._slots.reserved_for_results = len(new) + len(again), len(self._results)
         try:
             yield new, again
         except BaseException:
             self._results, self._again = new + self._results, again + self._again
-            self._slots.promised = len(self._results)
+            self._slots.reserved_for_results = len(self._results)
             raise
         finally:
             self._writing = 0

@@ -49,18 +49,18 @@ class CustomPublishers:
             asked.add_done_callback(lambda _: self._stuck.subtract([name]))
             return PublisherAnswer(withheld=f"{name} did not answer within {self._limit:g} seconds")
 
-    def tell(self, publisher: BasePublisher, event: Mapping[str, Any]) -> None:
+    def notify(self, publisher: BasePublisher, event: Mapping[str, Any]) -> None:
         """Notify a publisher in the background that its event was accepted."""
         if self._stuck[publisher.publisher_name] < MOST_STUCK:
-            threading.Thread(target=_told, args=(publisher, event), daemon=True).start()
+            threading.Thread(target=_call_publisher, args=(publisher, event), daemon=True).start()
 
     def _call(
         self, publisher: BasePublisher, context: StepEventContext, event: str, asked: asyncio.Future[PublisherAnswer]
     ) -> None:
-        said = _said(publisher, context, event)
+        answer = _said(publisher, context, event)
         loop = asked.get_loop()
         if not loop.is_closed():
-            loop.call_soon_threadsafe(asked.set_result, said)
+            loop.call_soon_threadsafe(asked.set_result, answer)
 
 
 def _said(publisher: BasePublisher, context: StepEventContext, event: str) -> PublisherAnswer:
@@ -85,7 +85,7 @@ def _failed(publisher: BasePublisher, event: str, error: BaseException, payload:
     return f"{publisher.publisher_name} raised {type(error).__name__}: {str(error)[:500]}"
 
 
-def _told(publisher: BasePublisher, event: Mapping[str, Any]) -> None:
+def _call_publisher(publisher: BasePublisher, event: Mapping[str, Any]) -> None:
     name, payload, metadata = event["event_name"], dict(event["payload"]), dict(event["metadata"])
     try:
         publisher.after_publish(name, payload, metadata)

@@ -86,7 +86,7 @@ class AcceptedEventBus:
         """Publish the events of accepted results."""
         for result in results:
             for mode, announced in result.events.here if result.events else ():
-                self._tell(result.claim, mode, announced)
+                self._notify(result.claim, mode, announced)
 
     def close(self) -> None:
         """Deliver remaining events to the subscribers, for a limited time."""
@@ -95,7 +95,7 @@ class AcceptedEventBus:
             poller.stop(self._drain_seconds)
             SubscriberRegistry.instance().stop_all()
 
-    def _tell(self, claim: Claim, mode: str, announced: AnnouncedEvents) -> None:
+    def _notify(self, claim: Claim, mode: str, announced: AnnouncedEvents) -> None:
         event = announced.event or {}
         if _log.isEnabledFor(logging.INFO):
             log_fields = {"event_name": event["event_name"], "event_id": event["event_id"], "delivery_mode": mode}
@@ -104,7 +104,7 @@ class AcceptedEventBus:
             namespace = event["metadata"]["namespace"]
             self._on_published(EventPublished(event["event_name"], namespace, mode, False, announced.took_ms))
         if announced.publisher is not None:
-            self._custom.tell(announced.publisher, event)
+            self._custom.notify(announced.publisher, event)
         self.routed[mode] += 1
         if mode != "durable" and self._is_new(event["event_id"]):
             self._send(claim, dict(event))

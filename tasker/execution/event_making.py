@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeAlias
 
 from tasker.engine.exchange import AnnouncedEvents, Result, ResultEvents
@@ -26,7 +26,7 @@ from tasker.handlers.events.registries import PublisherRegistry
 from tasker.json_values import as_stored, encode
 from tasker.logging.lines import ids_of, log_line
 from tasker.plugins.hook_arguments import EventPublished
-from tasker.redaction import REDACTED, covered, has_sensitive, marks
+from tasker.redaction import REDACTED, has_sensitive, marks, redact_by_schema
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 
@@ -48,8 +48,8 @@ def says_all(result: Result, step: StepPlan) -> bool:
 
 def _of_result(value: Any, step: StepPlan, schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
     plain = dict(value or {})
-    hidden = covered(step.result_schema, plain)
-    visible: Mapping[str, Any] = _with_declared(plain, hidden, covered(schema, plain))
+    hidden = redact_by_schema(step.result_schema, plain)
+    visible: Mapping[str, Any] = _with_declared(plain, hidden, redact_by_schema(schema, plain))
     return visible
 
 
@@ -116,20 +116,20 @@ class EventFactory:
                 continue  # the event stays with the position that the next attempt continues from
             should_fire = fires(event.condition, outcome)
             try:
-                made = self._of_handler(result, step, event, told=should_fire)
+                made = self._of_handler(result, step, event, fires=should_fire)
             except Exception as defect:  # a defect of Tasker, as above
                 made = _not_made(result.claim, event.name, defect)
-            events = events.and_published(made, number, event, told=should_fire)
+            events = events.and_published(made, number, event, deliver=should_fire)
         return events
 
-    def _of_handler(self, result: Result, step: StepPlan, event: HandlerEvent, *, told: bool) -> AnnouncedEvents:
+    def _of_handler(self, result: Result, step: StepPlan, event: HandlerEvent, *, fires: bool) -> AnnouncedEvents:
         began = perf_counter()
         payload = None if event.payload is None else json.loads(event.payload.text)
         schema = _schema_of(event.name, step, result.plan)
         answer = PublisherAnswer(payload, None, event.withheld or _misfit(schema, payload))
         made = self._announced(result, event.name, event.delivery_mode, answer, step.handler.callable)
         made = replace(made, took_ms=(perf_counter() - began) * 1000)
-        if told and made.withheld is not None:
+        if fires and made.withheld is not None:
             self._count_withheld(result, step, event.name, event.delivery_mode, made.withheld)
             if self._on_published is not None:
                 mode, namespace = event.delivery_mode, result.claim.namespace
@@ -167,16 +167,18 @@ class EventFactory:
         plain = publisher is None and says_all(result, step)
         return replace(made, publisher=publisher, payload=None if plain else made.payload)
 
-    def _announced(self, result: Result, name: str, mode: str, said: PublisherAnswer, fired_by: str) -> AnnouncedEvents:
-        if said.withheld is not None:
-            return AnnouncedEvents(withheld=said.withheld)
-        event = _event(result, name, said, fired_by)
+    def _announced(
+        self, result: Result, name: str, mode: str, answer: PublisherAnswer, fired_by: str
+    ) -> AnnouncedEvents:
+        if answer.withheld is not None:
+            return AnnouncedEvents(withheld=answer.withheld)
+        event = _event(result, name, answer, fired_by)
         event["event_id"] = self._new_uuid()
-        more = dict(said.metadata or {})
+        more = dict(answer.metadata or {})
         if mode == "broadcast":  # broadcast and durable copies of an event must be equal
             more["fired_at"] = event["metadata"]["fired_at"]
         try:
-            return AnnouncedEvents(event, payload=encode(said.payload), metadata=encode(more) if more else None)
+            return AnnouncedEvents(event, payload=encode(answer.payload), metadata=encode(more) if more else None)
         except NotStorable as problem:
             return AnnouncedEvents(withheld=f"its payload cannot be stored: {problem}")
 
@@ -212,7 +214,7 @@ def fires(condition: str, outcome: str) -> bool:
 def _outcome(result: Result, step: StepPlan) -> str:
     if result.failure is None:
         return "success"
-    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5)
+    decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5, result.claim.times(monotonic()))
     return "permanent_failure" if isinstance(decision, Fail) else "retryable_failure"
 
 
@@ -250,7 +252,7 @@ def _step_result(result: Result) -> StepResult:
     )
 
 
-def _event(result: Result, name: str, said: PublisherAnswer, fired_by: str) -> dict[str, Any]:
+def _event(result: Result, name: str, answer: PublisherAnswer, fired_by: str) -> dict[str, Any]:
     claim = result.claim
     origin = {
         "task_uuid": claim.task_uuid,
@@ -264,8 +266,8 @@ def _event(result: Result, name: str, said: PublisherAnswer, fired_by: str) -> d
     return {
         "event_name": name,
         "event_version": "1.0",
-        "metadata": {**(said.metadata or {}), **origin},
-        "payload": dict(said.payload or {}),
+        "metadata": {**(answer.metadata or {}), **origin},
+        "payload": dict(answer.payload or {}),
         "execution_result": _execution(result),
     }
 

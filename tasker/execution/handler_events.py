@@ -30,13 +30,13 @@ class EventBuffer:
 
     def publish(self, name: str, payload: Mapping[str, Any], condition: str, delivery_mode: str) -> bool:
         """Add an event with a copy of the payload; return False when it is refused."""
-        found, why = _encoded(payload)
+        encoded, why = _encoded(payload)
         with self._lock:
             if self._over or len(self._events) > MOST_EVENTS:
                 return self._refuse(name)
-            why = why or self._too_much(found)
-            self._bytes += 0 if why else found.size
-            self._events.append(HandlerEvent(name, None if why else found, condition, delivery_mode, why))
+            why = why or self._too_much(encoded)
+            self._bytes += 0 if why else encoded.size
+            self._events.append(HandlerEvent(name, None if why else encoded, condition, delivery_mode, why))
         return why is None
 
     def taken(self) -> tuple[HandlerEvent, ...]:

@@ -82,7 +82,7 @@ class InFlightClaims:
         running = self._in_hand.get(claim.step_uuid)
         return _described(claim, running.handler if running else "")
 
-    def let_go(self, claims: Sequence[Claim]) -> None:
+    def discard(self, claims: Sequence[Claim]) -> None:
         """Forget these claims, whose results are stored or which were lost. The next attempt may run here."""
         for claim in claims:
             if (running := self._in_hand.get(claim.step_uuid)) and running.claim.token == claim.token:
@@ -128,11 +128,15 @@ class InFlightClaims:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedClaim:
-    """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step."""
+    """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step.
+
+    `snoozes`: the handler asked for the delay, and may do so that often.
+    """
 
     claim: Claim
     note: Mapping[str, str]
     delay_ms: int | None = None
+    snoozes: int | None = None
 
 
 def _described(claim: Claim, handler: str) -> str:

@@ -60,14 +60,14 @@ class InputReader:
         return read
 
 
-def failed_of(found: TooLarge) -> Failure:
+def failed_of(oversized: TooLarge) -> Failure:
     """Return the failure of a step that can never be given its inputs."""
-    largest = ", ".join(f"{name} {_mega(size)}" for name, size in found.largest)
+    largest = ", ".join(f"{name} {_mega(size)}" for name, size in oversized.largest)
     message = (
-        f"the inputs of this step are {_mega(found.bytes)} ({found.results} results of steps before it and the task's"
-        f" context), expected at most 256 MB; the largest: {largest or 'the context'}; {HINT}"
+        f"the inputs of this step are {_mega(oversized.bytes)} ({oversized.results} results of steps before it and the"
+        f" task's context), expected at most 256 MB; the largest: {largest or 'the context'}; {HINT}"
     )
-    metadata = {"bytes": found.bytes, "results": found.results, "largest": dict(found.largest)}
+    metadata = {"bytes": oversized.bytes, "results": oversized.results, "largest": dict(oversized.largest)}
     return Failure(message, INPUTS_TOO_LARGE, retryable=False, metadata=metadata)
 
 

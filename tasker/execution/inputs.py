@@ -42,14 +42,18 @@ class InputCache:
 
     @property
     def often(self) -> list[str]:
-        """Return tasks of which many steps have started here, at most `MOST_OFTEN`."""
-        return list(islice(self._often, MOST_OFTEN))
+        """Return tasks of which many steps have started here, at most `MOST_OFTEN`.
+
+        A task with a deadline is not named, since an operator may have continued it after the deadline.
+        """
+        return list(islice((task for task in self._often if self._tasks[task].ends_at is None), MOST_OFTEN))
 
     def learn(self, inputs: Inputs) -> None:
         """Add what an answer of the engine says about tasks and results."""
         for task_uuid, task in inputs.items():
             if (known := self._tasks.setdefault(task_uuid, task)) is not task:
                 known.results.update(task.results)
+                known.ends_at = task.ends_at  # an operator may have continued the task after its deadline
             self._tasks.move_to_end(task_uuid)
         while len(self._tasks) > max(self._limit, len(inputs)):
             self._often.pop(self._tasks.popitem(last=False)[0], None)

@@ -71,7 +71,7 @@ def storable(line: LogLine) -> LogLine:
     return LogLine(at, level, _text(line.logger, 200), message, fields)
 
 
-def covered(report: ProgressReport) -> ProgressReport:
+def redacted_progress(report: ProgressReport) -> ProgressReport:
     cover = covering.get()
     return report if cover is None or report.message is None else replace(report, message=cover(report.message))
 
@@ -160,11 +160,14 @@ class ReportBuffer:
                 self._filled.clear()
         return HandlerOutput(lines, progress)
 
-    def give_back(self, said: HandlerOutput) -> None:
+    def give_back(self, output: HandlerOutput) -> None:
         """Put output back that could not be stored; progress that is outdated is dropped."""
         with self._lock:
-            self._lines[:0] = said.lines
-            self._progress = {**{claim.step_uuid: (claim, report) for claim, report in said.progress}, **self._progress}
+            self._lines[:0] = output.lines
+            self._progress = {
+                **{claim.step_uuid: (claim, report) for claim, report in output.progress},
+                **self._progress,
+            }
             self._filled.set()
 
     def drop(self, lines: int) -> None:
@@ -239,7 +242,7 @@ class AttemptReporter:
 
     def progress(self, report: ProgressReport) -> None:
         """Set the latest progress, redacted."""
-        self._buffer.add_progress(self._claim, covered(report))
+        self._buffer.add_progress(self._claim, redacted_progress(report))
 
     def flush(self) -> None:
         """Add the unfinished printed line."""
@@ -267,7 +270,7 @@ class ChildReporter:
 
     def progress(self, report: ProgressReport) -> None:
         """Send the progress, redacted."""
-        self._send(covered(report))
+        self._send(redacted_progress(report))
 
     def flush(self) -> None:
         """Send the unfinished printed line."""

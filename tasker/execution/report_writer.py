@@ -61,20 +61,20 @@ class ReportWriter:
             raise
         self._tell_of_dropped()
 
-    async def _store(self, said: HandlerOutput) -> None:
+    async def _store(self, output: HandlerOutput) -> None:
         """Store the output, halving refused batches down to the refused item: one bad line must not lose the others."""
         try:
-            await self._engine.read("report", _arguments(said, time.time()))
+            await self._engine.read("report", _arguments(output, time.time()))
         except REFUSED as error:
-            if len(said.lines) + len(said.progress) == 1:
-                return self._drop(said, error)
-            for half in said.halves():
+            if len(output.lines) + len(output.progress) == 1:
+                return self._drop(output, error)
+            for half in output.halves():
                 await self._store(half)
 
-    def _drop(self, said: HandlerOutput, error: Exception) -> None:
-        (claim,) = [*(line.claim for line in said.lines), *(claim for claim, _ in said.progress)]
+    def _drop(self, output: HandlerOutput, error: Exception) -> None:
+        (claim,) = [*(line.claim for line in output.lines), *(claim for claim, _ in output.progress)]
         log_line(_log, logging.WARNING, "step_report_refused", {**ids_of(claim), "error": str(error)[:500]})
-        self._buffer.drop(len(said.lines))
+        self._buffer.drop(len(output.lines))
 
     def _tell_of_dropped(self) -> None:
         if self._buffer.dropped > self._told:
@@ -85,19 +85,19 @@ class ReportWriter:
             self._told = self._buffer.dropped
 
 
-def _arguments(said: HandlerOutput, now: float) -> Mapping[str, Any]:
+def _arguments(output: HandlerOutput, now: float) -> Mapping[str, Any]:
     """Send times as ages: the database's clock is authoritative."""
     return {
-        "lines": [_line(line, now) for line in said.lines],
-        "progress": [_progress(*entry) for entry in said.progress],
+        "lines": [_line(line, now) for line in output.lines],
+        "progress": [_progress(*entry) for entry in output.progress],
     }
 
 
-def _line(kept: StoredLogLine, now: float) -> Mapping[str, Any]:
-    line = kept.line
+def _line(stored: StoredLogLine, now: float) -> Mapping[str, Any]:
+    line = stored.line
     return {
-        **_claimed(kept.claim),
-        "number": kept.number,
+        **_claimed(stored.claim),
+        "number": stored.number,
         "ago_ms": round((now - line.at) * 1000, 3),
         "level": line.level,
         "logger": line.logger,

@@ -27,16 +27,16 @@ class Reservation:
 class Slots:
     """Counter of running steps and reservations against the worker's concurrency. Use it on the event loop only.
 
-    `on_held` is called when claims are throttled for a reason, and when the reason is gone.
+    `on_throttled` is called when claims are throttled for a reason, and when the reason is gone.
     """
 
-    def __init__(self, concurrency: int, on_held: Callable[[ClaimsThrottled], None] | None = None) -> None:
-        self.concurrency, self._on_held = concurrency, on_held
+    def __init__(self, concurrency: int, on_throttled: Callable[[ClaimsThrottled], None] | None = None) -> None:
+        self.concurrency, self._on_throttled = concurrency, on_throttled
         self.running = 0
         self._reserved = 0
         self._bringing = False
         self._submits = False
-        self.promised = 0
+        self.reserved_for_results = 0
         """Number of results waiting to be written: their hand-offs will need as many slots."""
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
@@ -64,12 +64,12 @@ class Slots:
         submitted meanwhile; those steps would otherwise go through the queue. During a write, a claim of few steps is
         not worth its cost.
         """
-        free = max(0, self.free - self.promised)
+        free = max(0, self.free - self.reserved_for_results)
         if self._bringing and free < self.concurrency // 2:
             return 0
         if self._submits:  # several requests at once leave as much as one would
-            return max(0, free - _some(free + self._reserved))
-        return free - _some(free) if self.running or self._bringing else free
+            return max(0, free - _submission_reserve(free + self._reserved))
+        return free - _submission_reserve(free) if self.running or self._bringing else free
 
     def throttle(self, reason: str, at_most: int = 0, *, level: int = logging.WARNING) -> None:
         """Run at most `at_most` steps until `unthrottle`. Running steps continue; messages stay for other workers.
@@ -83,7 +83,7 @@ class Slots:
         if level >= logging.INFO:
             self._told.add(reason)
         _log.log(level, "claims_throttled reason=%s at_most=%s", reason, at_most)
-        self._tell(reason, at_most)
+        self._notify_throttled(reason, at_most)
         self._freed.set()
 
     def is_throttled(self, reason: str) -> bool:
@@ -95,12 +95,12 @@ class Slots:
         if self._held.pop(reason, None) is not None:
             _log.log(logging.INFO if reason in self._told else logging.DEBUG, "claims_resumed reason=%s", reason)
             self._told.discard(reason)
-            self._tell(reason, None)
+            self._notify_throttled(reason, None)
             self._freed.set()
 
-    def _tell(self, reason: str, at_most: int | None) -> None:
-        if self._on_held is not None:
-            self._on_held(ClaimsThrottled(reason, at_most))
+    def _notify_throttled(self, reason: str, at_most: int | None) -> None:
+        if self._on_throttled is not None:
+            self._on_throttled(ClaimsThrottled(reason, at_most))
 
     def reserve(self, limit: int | None = None) -> int:
         """Reserve all free slots (up to `limit`) for a request under way; return how many there were."""
@@ -126,10 +126,10 @@ class Slots:
         reserved, unless there are more results. `waits` means that a task may be locked for long: claims do not wait
         then.
         """
-        if self.running or self.promised:
+        if self.running or self.reserved_for_results:
             limit = max(results, self.free // 2)
         else:
-            limit = self.free - _some(self.free) if self._submits else self.free
+            limit = self.free - _submission_reserve(self.free) if self._submits else self.free
         reservation = Reservation(self.reserve(limit))
         self._bringing = not waits
         try:
@@ -166,6 +166,6 @@ class Slots:
             await self._freed.wait()
 
 
-def _some(free: int) -> int:
+def _submission_reserve(free: int) -> int:
     """Return how many of the free slots stay free for other requests."""
     return min(free // 4, MOST_KEPT)

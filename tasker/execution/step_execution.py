@@ -24,7 +24,7 @@ from tasker.execution.event_bus import AcceptedEventBus
 from tasker.execution.report_writer import ReportWriter
 from tasker.execution.worker import Worker
 
-LOOKS = 4
+CHECKS_PER_LIMIT = 4
 """Number of checks, and of turns of the loop, within the time limit."""
 
 _worker_log = logging.getLogger("tasker.worker")
@@ -38,7 +38,7 @@ class LoopWatchdog:
 
     def __init__(self, clock: Clock, limit_ms: int, running: Callable[[], str | None]) -> None:
         self._clock, self._limit, self._running = clock, limit_ms / 1000, running
-        self._turned = self._looked = clock.monotonic()
+        self._turned = self._checked_at = clock.monotonic()
         self._stalled_since: float | None = None
         self._loop_thread = 0
         self.stalls = 0
@@ -46,25 +46,25 @@ class LoopWatchdog:
     async def run(self) -> None:
         """Record the turns of the loop and check them from a thread, until cancelled."""
         self._loop_thread = threading.get_ident()
-        self._turned = self._looked = self._clock.monotonic()
+        self._turned = self._checked_at = self._clock.monotonic()
         stop = threading.Event()
         thread = threading.Thread(target=self._watch, args=(stop,), name="tasker-watchdog", daemon=True)
         thread.start()
         try:
             while True:
                 self._turned = self._clock.monotonic()
-                await asyncio.sleep(self._limit / LOOKS)
+                await asyncio.sleep(self._limit / CHECKS_PER_LIMIT)
         finally:
             stop.set()
             thread.join(timeout=1.0)
 
     def _watch(self, stop: threading.Event) -> None:
-        while not stop.wait(self._limit / LOOKS):
-            self.look()
+        while not stop.wait(self._limit / CHECKS_PER_LIMIT):
+            self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check the loop once, from the thread."""
-        now, before, self._looked = self._clock.monotonic(), self._looked, self._clock.monotonic()
+        now, before, self._checked_at = self._clock.monotonic(), self._checked_at, self._clock.monotonic()
         if now - before > self._limit:
             self._stood_still(now - before)
         elif self._stalled_since is not None:
@@ -74,7 +74,7 @@ class LoopWatchdog:
 
     def _stood_still(self, seconds: float) -> None:
         """Restart the measurement: this thread did not run either, so the gap says nothing about the loop."""
-        self._turned = self._looked
+        self._turned = self._checked_at
         _worker_log.warning(
             "process_stood_still ms=%d%s: it was stopped, or a handler holds the interpreter's lock",
             seconds * 1000,
@@ -139,7 +139,7 @@ class StepExecution:
         loop, lag_ms = asyncio.get_running_loop(), self.worker.settings.execution.loop_lag_warning_ms
         return [LoopWatchdog(self._clock, lag_ms, lambda: self.worker.claims.in_turn(loop)).run] if lag_ms else []
 
-    def held_by(self) -> list[str]:
+    def throttled_by(self) -> list[str]:
         """Return the reasons for which nothing is claimed now."""
         held = [reason for reason in (BREAKER, BUFFER, FENCED) if self.worker.slots.is_throttled(reason)]
         return [*held, f"the lease cannot be renewed: {self._lease_problem}"] if self._lease_problem else held

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
+from time import monotonic
 from typing import TypeVar
 
 from tasker.engine.calls import Engine
@@ -25,6 +26,7 @@ from tasker.execution.attempt.attempt import (
     AttemptTask,
     ClaimDeferred,
     ClaimReleased,
+    ClaimSnoozed,
     NoCapacity,
     UnreportedEnd,
 )
@@ -40,6 +42,7 @@ from tasker.execution.inputs import InputCache
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
+from tasker.execution.step_metrics import StepMetrics
 from tasker.handlers.claims import Claim
 from tasker.handlers.copies import CopyOnRead
 from tasker.logging.lines import ids_of, log_line
@@ -86,8 +89,7 @@ class Worker:
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
-        self.released_count = 0
-        """Number of claims released since the start."""
+        self.metrics, self.released_count = StepMetrics(), 0  # number of claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
@@ -241,9 +243,9 @@ class Worker:
                 self._fail_unread(row, plans[row.template], too_large[row.step])
         return [row for row in rows if row.step not in too_large] if too_large else rows
 
-    def _fail_unread(self, row: ClaimRow, plan: Plan, found: TooLarge) -> None:
-        step, failure = plan.steps[row.ordinal], failed_of(found)
-        claim = self._claim(row, plan, step, TaskInputs({}, found.correlation_id, found.trace))
+    def _fail_unread(self, row: ClaimRow, plan: Plan, oversized: TooLarge) -> None:
+        step, failure = plan.steps[row.ordinal], failed_of(oversized)
+        claim = self._claim(row, plan, step, TaskInputs({}, oversized.correlation_id, oversized.trace))
         self.claims.take(InFlightClaim(claim, step.handler.callable, ended=True))
         log_failure(claim, step, failure)
         self._completed.add(Result(claim, plan, 0, failure))
@@ -257,6 +259,8 @@ class Worker:
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
         attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter)
+        if row.waited_ms is not None:
+            self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released
         if _log.isEnabledFor(logging.DEBUG):
             log_line(_log, logging.DEBUG, f"Step claimed: step_uuid={row.step}", ids_of(claim))
@@ -280,6 +284,8 @@ class Worker:
             worker=self.identity,
             isolated=row.apart,
             trace=task.trace,
+            ends_at=task.ends_at,
+            began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
         )
 
@@ -311,17 +317,22 @@ class Worker:
         if self._left_to_others is not None and not self._runner.is_saturated:
             self._lift_no_place()
         if not isinstance(end, Result):
-            return self._let_go(running, end, attempt)
+            return self._end_unreported(running, end, attempt)
+        self.metrics.ended(attempt.plan, attempt.step, end.duration_ms, failed=end.failure is not None)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
         self._completed.add(end)
 
-    def _let_go(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
+    def _end_unreported(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
         if isinstance(end, ClaimReleased):
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
-            return self._completed.add_release(ReleasedClaim(end.claim, {"reason": end.reason}, end.delay_ms))
-        self.claims.let_go([end.claim])
+            note = {"reason": end.reason} if end.reason else {}
+            snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
+            if snoozes is not None:
+                self.metrics.snoozed(attempt.plan, attempt.step)
+            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
+        self.claims.discard([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:
         """Release a claim. If its handler cannot be resolved here, never claim such steps again."""
@@ -349,4 +360,9 @@ class Worker:
     def released(self, claims: Sequence[Claim]) -> None:
         """Record claims that were released without using an attempt."""
         self.released_count += len(claims)
-        self.claims.let_go(claims)
+        self.claims.discard(claims)
+
+
+def _first_attempt(row: ClaimRow, step: StepPlan) -> float | None:
+    """Return when the step's first attempt began by the monotonic clock, if its policy limits the time of all."""
+    return None if step.retry.max_elapsed_ms is None else monotonic() - (row.ran_ms or 0) / 1000

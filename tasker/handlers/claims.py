@@ -65,6 +65,19 @@ publishing: ContextVar[HandlerEvents | None] = ContextVar("tasker_publishing", d
 
 
 @dataclass(frozen=True, slots=True)
+class RetryTimes:
+    """Times, in milliseconds, that may exclude a further attempt: None where there is no limit to compare with."""
+
+    left_ms: int | None = None
+    """Time until the deadline of the task."""
+    ran_ms: int | None = None
+    """Time since the first attempt began; known for steps with `max_elapsed`."""
+
+
+NO_LIMITS = RetryTimes()
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Right of one worker to run one attempt of a step. `token` and `worker` fence every write about the attempt.
 
@@ -90,6 +103,10 @@ class Claim:
     """True if the step has lost its worker twice: it then runs in a child process where possible."""
     trace: TraceContext | None = None
     """Trace context that the task was submitted with."""
+    ends_at: float | None = None
+    """Deadline of the task by the monotonic clock of this machine; None without one."""
+    began_at: float | None = None
+    """Start of the first attempt by that clock; known for steps with `max_elapsed`."""
     trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
     """Plugin callback for the trace context of the handler; called only when the context is needed."""
 
@@ -97,6 +114,21 @@ class Claim:
     def key(self) -> str:
         """Return the key of the template's step, as workers report the steps that they do not serve."""
         return f"{self.template}:{self.ordinal}"
+
+    def seconds_left(self, now: float) -> float | None:
+        """Return the seconds until the deadline of the task, negative after it, or None without a deadline.
+
+        `now` is the time of the monotonic clock.
+        """
+        return None if self.ends_at is None else self.ends_at - now
+
+    def times(self, now: float) -> RetryTimes:
+        """Return the times that decide whether a further attempt is possible."""
+        if self.ends_at is None and self.began_at is None:
+            return NO_LIMITS
+        left = self.seconds_left(now)
+        ran = None if self.began_at is None else round((now - self.began_at) * 1000)
+        return RetryTimes(None if left is None else round(left * 1000), ran)
 
     @property
     def checkpoint_data(self) -> dict[str, Any] | None:
@@ -137,6 +169,12 @@ class Failure:
     handler: str | None = None
     events: Sequence[HandlerEvent] = ()
     """Events that the handler published itself, if they were received."""
+    names: tuple[str, ...] = ()
+    """Class of the exception and its base classes, each with and without its module."""
+    http_status: int | None = None
+    sqlstate: str | None = None
+    why: str | None = None
+    """Rule that made it permanent or retryable; None: the handler said so."""
 
 
 class Verdict(StrEnum):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
@@ -13,16 +14,12 @@ from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_se
 
 from tasker.handlers.claims import Claim, HandlerEvents
 from tasker.handlers.copies import CopyOnRead, deep_copy
-from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap, unwrap_all
-from tasker.handlers.legacy_event import FfiStepEvent, event_for, task_fields
+from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
-
-if TYPE_CHECKING:
-    from tasker.models import TaskSequenceStepWrapper, TaskWrapper
 
 
 class Resuming:
@@ -58,7 +55,7 @@ class Resuming:
 
 _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
 """Fields that are copied when they are first read, and the attributes that hold the originals until then."""
-_MADE_WHEN_READ = ("event", "task_uuid", "step_uuid", "correlation_id", *_KEPT)
+_MADE_WHEN_READ = ("task_uuid", "step_uuid", "correlation_id", *_KEPT)
 
 
 class CancelFlag(Protocol):
@@ -77,7 +74,6 @@ class StepContext(ProgressReporting, Resuming, Model):
     number of executions.
     """
 
-    event: FfiStepEvent
     task_uuid: UUID
     step_uuid: UUID
     correlation_id: UUID
@@ -91,7 +87,7 @@ class StepContext(ProgressReporting, Resuming, Model):
 
     _claim: Claim | None = PrivateAttr(None)
     _template: tuple[str, str, str] | None = PrivateAttr(None)
-    _step: StepPlan | None = PrivateAttr(None)
+    _step: StepPlan | None = PrivateAttr(None)  # for forms of the context that other packages make
     _cancel_flag: CancelFlag | None = PrivateAttr(None)
     _events: HandlerEvents | None = PrivateAttr(None)
     _inputs: CopyOnRead | None = PrivateAttr(None)
@@ -111,8 +107,8 @@ class StepContext(ProgressReporting, Resuming, Model):
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
-        `dependency_results` are unwrapped values by step name. `event` and the ids are created when they are first
-        read, which most handlers do not do; the task's context and each result are likewise copied only when read.
+        `dependency_results` are unwrapped values by step name. The ids are created when they are first read, which most
+        handlers do not do; the task's context and each result are likewise copied only when read.
         """
         self = cls.__new__(cls)
         setting = object.__setattr__
@@ -144,26 +140,6 @@ class StepContext(ProgressReporting, Resuming, Model):
         )
         return self
 
-    @classmethod
-    def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> StepContext:
-        """Return the context from the event form of a step."""
-        data = event.task_sequence_step
-        step = data.get("workflow_step") or {}
-        handler = (data.get("step_definition") or {}).get("handler") or {}
-        return cls(
-            event=event,
-            task_uuid=UUID(event.task_uuid),
-            step_uuid=UUID(event.step_uuid),
-            correlation_id=UUID(event.correlation_id),
-            handler_name=handler_name,
-            input_data=task_fields(data).get("context") or {},
-            dependency_results=unwrap_all(data.get("dependency_results")),
-            step_config=handler.get("initialization") or {},
-            step_inputs=step.get("inputs") or {},
-            retry_count=step.get("attempts") or 0,
-            max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
-        )
-
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -172,14 +148,11 @@ class StepContext(ProgressReporting, Resuming, Model):
             if name in _KEPT:
                 value: Any = dict(getattr(self, _KEPT[name]))
             else:
-                value = self._event() if name == "event" else UUID(getattr(self._claim, name))
+                value = UUID(getattr(self._claim, name))
             return self.__dict__.setdefault(name, value)  # several threads may be the first to read it
 
-        def _event(self) -> FfiStepEvent:
-            return event_for(self._claim, self._template, self._step, self.input_data, self.dependency_results)
-
     @model_serializer(mode="wrap")
-    def _with_event(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _complete(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         for name in _MADE_WHEN_READ:
             getattr(self, name)
         plain: dict[str, Any] = serialize(self)
@@ -231,6 +204,15 @@ class StepContext(ProgressReporting, Resuming, Model):
         return self._cancel_flag is not None and self._cancel_flag.is_set()
 
     @property
+    def time_left(self) -> float | None:
+        """Seconds until the deadline of the task, 0 once it has passed; None without a deadline.
+
+        The handler is stopped then. Pass it on as the timeout of a request, or as `deadline` of a task that it submits.
+        """
+        left = None if self._claim is None else self._claim.seconds_left(monotonic())
+        return None if left is None else max(0.0, left)
+
+    @property
     def trace_headers(self) -> dict[str, str]:
         """W3C headers `traceparent` and `tracestate` for a request of this step; {} without a trace.
 
@@ -241,18 +223,23 @@ class StepContext(ProgressReporting, Resuming, Model):
         return {} if trace is None else trace.headers()
 
     @property
+    def fencing_token(self) -> int:
+        """Number of this claim of the step, higher than those of all its earlier claims; 0 outside of a worker.
+
+        Send it with a write to a system that refuses lower numbers than it has seen for the step: then a worker that
+        was taken for dead cannot overwrite what its successor wrote.
+        """
+        return 0 if self._claim is None else self._claim.token
+
+    @property
     def step_name(self) -> str:
         """Name of this step instance (`process_csv_batch_001` for a batch worker)."""
-        if self._claim is not None:
-            return self._claim.name
-        return str((self.event.task_sequence_step.get("workflow_step") or {}).get("name") or "")
+        return "" if self._claim is None else self._claim.name
 
     @property
     def namespace(self) -> str:
         """Namespace of the task's template."""
-        if self._template is not None:
-            return self._template[0]
-        return str(task_fields(self.event.task_sequence_step).get("namespace_name") or "")
+        return "" if self._template is None else self._template[0]
 
     def get_dependency_result(self, step_name: str) -> Any:
         """Return the unwrapped result of a dependency; None if it has none."""
@@ -303,22 +290,7 @@ class StepContext(ProgressReporting, Resuming, Model):
     @property
     def checkpoint(self) -> dict[str, Any] | None:
         """Data that the last `checkpoint_yield` of this step stored; None without one."""
-        if self._claim is not None:
-            return self._claim.checkpoint_data
-        stored = (self.event.task_sequence_step.get("workflow_step") or {}).get("checkpoint")
-        return dict(stored) if stored else None
-
-    @property
-    def task_sequence_step(self) -> TaskSequenceStepWrapper:
-        """Task, step, dependency results and definition as wrapped objects."""
-        from tasker.models import TaskSequenceStepWrapper
-
-        return TaskSequenceStepWrapper.from_dict(self.event.task_sequence_step)
-
-    @property
-    def task(self) -> TaskWrapper:
-        """Task of the step, with `.context`."""
-        return self.task_sequence_step.task
+        return None if self._claim is None else self._claim.checkpoint_data
 
 
 @cache

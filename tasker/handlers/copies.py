@@ -24,8 +24,8 @@ class CopyOnRead(Mapping[str, Any]):
 
     __slots__ = ("_copies", "_kept", "_names")
 
-    def __init__(self, names: Collection[str], kept: Callable[[str], Any]) -> None:
-        self._names, self._kept = names, kept
+    def __init__(self, names: Collection[str], read: Callable[[str], Any]) -> None:
+        self._names, self._kept = names, read
         self._copies: dict[str, Any] = {}
 
     @classmethod

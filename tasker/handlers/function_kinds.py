@@ -98,8 +98,8 @@ class BatchAggregatorFunction(FunctionHandler):
             return result if adapter is None else validated(adapter, result, f"result of step {name!r} (for 'batches')")
 
         def read(context: StepContext) -> Batches[Any]:
-            found = BatchAggregationScenario.detect(context.dependency_results, self.analyzer, self.worker_template)
-            return Batches.of(found, made)
+            scenario = BatchAggregationScenario.detect(context.dependency_results, self.analyzer, self.worker_template)
+            return Batches.of(scenario, made)
 
         return {"batches": read}
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.errors import ErrorClassifier, TaskerError
+from tasker.errors.handler import class_names, http_status, sqlstate
 from tasker.handlers.claims import Failure
 from tasker.handlers.classifier import installed_classifier
 from tasker.handlers.results import (
@@ -22,6 +23,7 @@ from tasker.handlers.results import (
     text_of,
 )
 
+CAUSE = "_cause"
 TRACEBACK_LIMIT = 4000
 """Number of characters stored of a traceback; its end is kept, which names the failing line."""
 
@@ -75,7 +77,17 @@ def failure_from_result(result: StepHandlerResult, handler: str | None = None) -
         retry_after=_seconds(result.metadata.get("retry_after")),
         metadata=result.metadata,
         handler=handler,
+        **_facts_of(result),
     )
+
+
+def _facts_of(result: StepHandlerResult) -> dict[str, Any]:
+    """Return what is known of the exception behind a result, or the status in its metadata."""
+    cause: Failure | None = getattr(result, CAUSE, None)
+    if cause is not None:
+        return {name: getattr(cause, name) for name in ("names", "http_status", "sqlstate", "why")}
+    status = result.metadata.get("status_code")
+    return {"http_status": status} if type(status) is int else {}
 
 
 def failure_from_exception(
@@ -88,14 +100,19 @@ def failure_from_exception(
     traceback are added to the metadata.
     """
     rules = classifier or installed_classifier()
+    retryable = flag_of(rules.retryable(exc))
     return Failure(
         message=printable(exc) or type(exc).__name__,
         error_type=text_of(rules.error_type(exc)) or "handler_error",
-        retryable=flag_of(rules.retryable(exc)),
+        retryable=retryable,
         error_code=text_of(_own(exc, "error_code")),
         retry_after=_seconds(_own(exc, "retry_after")),
         metadata=exception_metadata(exc),
         handler=handler,
+        names=class_names(exc),
+        http_status=http_status(exc) or _status_in(exc),
+        sqlstate=sqlstate(exc),
+        why=None if retryable else rules.reason(exc),
     )
 
 
@@ -105,9 +122,16 @@ def result_from_exception(exc: BaseException, classifier: ErrorClassifier | None
     metadata = dict(failure.metadata)
     if failure.retry_after is not None:
         metadata["retry_after"] = failure.retry_after
-    return StepHandlerResult.failure(
+    result = StepHandlerResult.failure(
         failure.message, failure.error_type, failure.retryable, metadata, failure.error_code
     )
+    object.__setattr__(result, CAUSE, failure)  # beside the fields, as a cached property: not part of the result
+    return result
+
+
+def _status_in(exc: BaseException) -> int | None:
+    status = mapping_of(_own(exc, "metadata")).get("status_code")
+    return status if type(status) is int else None
 
 
 def exception_metadata(exc: BaseException) -> dict[str, Any]:

@@ -7,12 +7,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tasker.handlers.claims import HandlerEvents, publishing
-from tasker.handlers.results import shown
+from tasker.handlers.results import Model, shown
 from tasker.logging.current_step import ProgressReport, reporter
 
 if TYPE_CHECKING:
     from tasker.handlers.events.publisher import Condition, DeliveryMode
     from tasker.logging.step_log import StepLog
+
+
+class LogContext(Model):
+    """Fields that every log line about a step should carry."""
+
+    correlation_id: str | None = None
+    task_uuid: str | None = None
+    step_uuid: str | None = None
+    namespace: str | None = None
+    operation: str | None = None
+
 
 HINT = "report_progress(percent=40), report_progress(done=4, total=10) or report_progress(done=4)"
 LONGEST = 500
@@ -24,15 +35,15 @@ def progress_report(
     """Return the report of these numbers. Raises `ValueError` if they are missing, invalid or contradict each other."""
     for name, value in (("percent", percent), ("done", done), ("total", total)):
         if value is not None and not (_is_number(value) and value >= 0):
-            raise ValueError(f"{name} is {shown(value)}; a number from 0 on is expected: {HINT}")
+            raise ValueError(f"{name} must be a number of at least 0, got {shown(value)}: {HINT}")
     if percent is None and done is None and total is None and not message:
-        raise ValueError(f"nothing is reported: {HINT}, each with a message or without")
+        raise ValueError(f"expected percent, done or a message: {HINT}")
     if percent is not None and (done is not None or total is not None):
-        raise ValueError(f"percent is given beside done or total; they say the same: {HINT}")
+        raise ValueError(f"percent and done or total exclude each other: {HINT}")
     if total is not None and (done is None or done > total):
-        raise ValueError(f"done is {done!r} of {total!r}; it cannot be more, or missing: {HINT}")
+        raise ValueError(f"done must be given and at most total {total!r}, got {done!r}: {HINT}")
     if percent is not None and percent > 100:
-        raise ValueError(f"percent is {percent!r}, more than 100: {HINT}")
+        raise ValueError(f"percent must be at most 100, got {percent!r}: {HINT}")
     return ProgressReport(_fraction(percent, done, total), done, total, _shortened(message))
 
 

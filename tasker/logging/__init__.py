@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.logging.lines import TRACE as TRACE  # re-exported
 
 if TYPE_CHECKING:
-    from tasker.handlers.worker_models import LogContext
+    from tasker.handlers.reporting import LogContext
 
 _logger = logging.getLogger("tasker.handlers")
 

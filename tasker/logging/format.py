@@ -39,7 +39,7 @@ class BareFormatter(logging.Formatter):
     """Formats the redacted message with an exception below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text: str = covered(super().format(record))
+        text: str = redact_line(super().format(record))
         return text
 
 
@@ -62,16 +62,16 @@ class JsonFormatter(logging.Formatter):
             "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            **self.told(record),
+            **self.fields_of(record),
         }
-        return as_json(covered(line))
+        return as_json(redact_line(line))
 
-    def told(self, record: logging.LogRecord) -> dict[str, Any]:
+    def fields_of(self, record: logging.LogRecord) -> dict[str, Any]:
         """Return `message`, then the line's own fields or the step's ids and `fields`, then `exception` and `stack`.
 
         The values are not redacted yet.
         """
-        line = _told(record)
+        line = _own_fields(record)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
@@ -79,12 +79,12 @@ class JsonFormatter(logging.Formatter):
         return line
 
 
-def as_json(told: Any) -> str:
+def as_json(record: Any) -> str:
     """Return redacted data as JSON; a value that JSON lacks becomes text, which is redacted here."""
-    return json.dumps(told, ensure_ascii=False, default=lambda value: covered(str(value)))
+    return json.dumps(record, ensure_ascii=False, default=lambda value: redact_line(str(value)))
 
 
-def _told(record: logging.LogRecord) -> dict[str, Any]:
+def _own_fields(record: logging.LogRecord) -> dict[str, Any]:
     if isinstance(line := record.msg, LogRecordLine):
         return {"message": line.phrase, **line.fields, **({"exception": line.detail} if line.detail else {})}
     fields = getattr(record, "fields", None)
@@ -92,16 +92,16 @@ def _told(record: logging.LogRecord) -> dict[str, Any]:
     return {**entry, "fields": fields} if fields else entry
 
 
-def covered(told: Any) -> Any:
+def redact_line(value: Any) -> Any:
     """Return the text or data without the sensitive values known to the step whose handler runs here."""
     cover = covering.get()
-    return told if cover is None else cover(told)
+    return value if cover is None else cover(value)
 
 
 FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
 
 
-def cover_warnings() -> None:
+def redact_warnings() -> None:
     """Redact what Python itself writes to standard error when logging is not set up."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(BareFormatter())

@@ -99,7 +99,7 @@ def _hint(level: str, part: str) -> str:
     return f"{meant}levels are {', '.join(LEVELS)}" if part else "take out the comma, or write a level there"
 
 
-def _of_loggers(found: Mapping[str, int]) -> dict[str, int]:
+def _of_loggers(levels: Mapping[str, int]) -> dict[str, int]:
     """Replace part names by their loggers; a logger that is named itself overrides its part."""
-    of_parts = {name: level for part, level in found.items() for name in PARTS.get(part, ())}
-    return {**of_parts, **{name: level for name, level in found.items() if name not in PARTS}}
+    of_parts = {name: level for part, level in levels.items() for name in PARTS.get(part, ())}
+    return {**of_parts, **{name: level for name, level in levels.items() if name not in PARTS}}

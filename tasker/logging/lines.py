@@ -1,7 +1,7 @@
 """Log lines about tasks: a phrase, then fields in the standard order; rare lines are throttled.
 
-As text a line is the phrase followed by `key=value` pairs, whatever logging a program has set up; as JSON each field is
-a key of its own (`tasker.logging.format`).
+As text a line is the phrase followed by `key=value` pairs, with any logging configuration of the program; as JSON each
+field is a key of its own (`tasker.logging.format`).
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def capture_prints() -> None:
 
 def _hear(level: int) -> None:
     root = logging.getLogger()
-    if any(isinstance(each, StepLogHandler) for each in root.handlers):
+    if any(isinstance(other, StepLogHandler) for other in root.handlers):
         return
     if named := [
         log_filter.levels

@@ -32,8 +32,8 @@ class TraceContext(NamedTuple):
 
     def headers(self) -> dict[str, str]:
         """Return the headers that propagate the context in a request."""
-        found = {"traceparent": self.traceparent}
-        return {**found, "tracestate": self.tracestate} if self.tracestate else found
+        headers = {"traceparent": self.traceparent}
+        return {**headers, "tracestate": self.tracestate} if self.tracestate else headers
 
 
 TraceOf: TypeAlias = Callable[[str, str, int, TraceContext | None], TraceContext | None]

@@ -92,9 +92,9 @@ def _number(name: str, text: str, most: float, expected: str) -> float:
     return number
 
 
-def _refused(found: str, expected: str) -> UsageError:
+def _refused(problem: str, expected: str) -> UsageError:
     hint = f"expected {expected}, as in {VARIABLE}=drop:0.01,dup:0.01,delay:0.05,delay_ms:200,seed:7; or unset it"
-    return UsageError(f"{VARIABLE}: {found}", hint=hint)
+    return UsageError(f"{VARIABLE}: {problem}", hint=hint)
 
 
 class ChaosBackend(ForwardingBackend):

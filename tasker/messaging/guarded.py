@@ -156,7 +156,7 @@ class GuardedBackend(ForwardingBackend):
         return CircuitBreakerOpen(
             f"the {self.provider_name()} backend keeps failing: no further attempt for {seconds:.1f} s",
             retry_after=seconds,
-            hint="it is tried again by itself; see whether the provider runs and can be reached",
+            hint="Tasker tries again automatically; check that the provider runs and can be reached",
         )
 
 

@@ -191,20 +191,20 @@ class Tally:
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=100_000))
     _errors: deque[float] = field(default_factory=lambda: deque(maxlen=10_001))
 
-    def succeeded(self, now: float, *, found: int, polled: bool, seconds: float | None) -> None:
-        """Record a poll that returned `found` items.
+    def succeeded(self, now: float, *, received: int, polled: bool, seconds: float | None) -> None:
+        """Record a poll that returned `received` items.
 
         `polled` is True if no notification preceded it; `seconds` is its duration (None: not measured).
         """
         self.looks += 1
         self.errors_in_a_row = 0
-        if not found:
+        if not received:
             return
         self.processed += 1
-        self.messages += found
+        self.messages += received
         if polled:
             self.found_by_polling += 1
-            self.messages_by_polling += found
+            self.messages_by_polling += received
         self._recent.append(now)
         if seconds is not None:
             self._seconds, self._measured = self._seconds + seconds, self._measured + 1

@@ -33,6 +33,8 @@ class Permission(StrEnum):
     TEMPLATES_READ = "templates:read"
     TEMPLATES_VALIDATE = "templates:validate"
     TEMPLATES_REGISTER = "templates:register"
+    SCHEDULES_READ = "schedules:read"
+    SCHEDULES_CHANGE = "schedules:change"
     SYSTEM_CONFIG_READ = "system:config_read"
     SYSTEM_HANDLERS_READ = "system:handlers_read"
     SYSTEM_ANALYTICS_READ = "system:analytics_read"
@@ -59,6 +61,8 @@ MEANINGS = {
     Permission.TEMPLATES_READ: "read templates",
     Permission.TEMPLATES_VALIDATE: "check whether workers have a template's handlers",
     Permission.TEMPLATES_REGISTER: "register templates",
+    Permission.SCHEDULES_READ: "read schedules and their fires",
+    Permission.SCHEDULES_CHANGE: "create, pause, trigger, backfill and delete schedules",
     Permission.SYSTEM_CONFIG_READ: "read the configuration of a server",
     Permission.SYSTEM_HANDLERS_READ: "list workers and their handlers",
     Permission.SYSTEM_ANALYTICS_READ: "read rates, bottlenecks and queues",

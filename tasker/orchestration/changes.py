@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from tasker.engine.changes import StepChange
@@ -12,7 +13,7 @@ from tasker.engine.retry import Fail, decide_failure, fingerprint
 from tasker.engine.sweep_answers import FoundStep, Orphan, ParkedRow
 from tasker.engine.task_graph import VersionedGraph
 from tasker.errors import NotStorable
-from tasker.handlers.claims import Claim, Failure
+from tasker.handlers.claims import Claim, Failure, RetryTimes
 from tasker.json_values import JsonText, encode
 from tasker.template.plan import StepPlan
 
@@ -32,27 +33,27 @@ def change_of(result: Result, random: float) -> StepChange:
         change["ev"] = result.events.stored
     if isinstance(result.outcome, Failure):
         step = result.plan.steps[claim.ordinal]
-        return _failed(change, step, claim.attempt, result.outcome, random)
+        return _failed(change, step, claim.attempt, result.outcome, random, claim.times(monotonic()))
     change["r"] = result.outcome.encoded
     if result.outcome.metadata:
         change["m"] = result.outcome.metadata
     return change
 
 
-def lost_change(found: Orphan, step: StepPlan, random: float) -> StepChange:
+def lost_change(orphan: Orphan, step: StepPlan, random: float) -> StepChange:
     """Return the change for a step whose worker is gone: a retry, or a failure if it may run only once (rule 11)."""
-    worker = found.label.worker
+    worker = orphan.label.worker
     failure = Failure(
-        message=_lost_message(found, step),
+        message=_lost_message(orphan, step),
         error_type="worker_lost",
         retryable=step.on_worker_lost != "fail",
-        metadata={"worker": worker, "overdue": found.overdue},
+        metadata={"worker": worker, "overdue": orphan.overdue},
         handler=step.handler.callable,
     )
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
-    change = simple_change("fail", found.step, found.task, found.token, worker)
+    change = simple_change("fail", orphan.step, orphan.task, orphan.token, worker)
     change["n"] = note
-    return _failed(change, step, found.attempt, failure, random)
+    return _failed(change, step, orphan.attempt, failure, random, orphan.times)
 
 
 def simple_change(kind: str, step: str, task: str, token: int | None = None, worker: str | None = None) -> StepChange:
@@ -72,13 +73,20 @@ def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: 
     return change
 
 
-def released_change(claim: Claim, note: Mapping[str, str], delay_ms: int | None = None) -> StepChange:
-    """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`."""
-    kind = "release" if delay_ms is None else "defer"
+def released_change(
+    claim: Claim, note: Mapping[str, str], delay_ms: int | None = None, snoozes: int | None = None
+) -> StepChange:
+    """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`.
+
+    `snoozes`: its handler asked for that, and may do so that often.
+    """
+    kind = "release" if delay_ms is None else "defer" if snoozes is None else "snooze"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
     change["n"] = note
     if delay_ms is not None:
         change["d"] = delay_ms
+    if snoozes is not None:
+        change["sn"] = snoozes
     return change
 
 
@@ -90,9 +98,11 @@ def with_growth(change: StepChange, growth: VersionedGraph) -> StepChange:
     return change
 
 
-def _failed(change: StepChange, step: StepPlan, attempt: int, failure: Failure, random: float) -> StepChange:
+def _failed(
+    change: StepChange, step: StepPlan, attempt: int, failure: Failure, random: float, times: RetryTimes
+) -> StepChange:
     """Add the consequence of a failure to the change, with the error and the reason."""
-    decision = decide_failure(step.retry, attempt, failure, random)
+    decision = decide_failure(step.retry, attempt, failure, random, times)
     error = {
         "message": failure.message,
         "error_type": failure.error_type,
@@ -104,7 +114,7 @@ def _failed(change: StepChange, step: StepPlan, attempt: int, failure: Failure, 
         "metadata": dict(failure.metadata),
     }
     if isinstance(decision, Fail):
-        error |= {"final": decision.message, "fingerprint": _fingerprint(error)}
+        error |= {"final": decision.message, "final_reason": decision.reason, "fingerprint": _fingerprint(error)}
         change["kind"] = "fail"
     else:
         error["retry_in_ms"] = change["d"] = decision.delay_ms
@@ -133,7 +143,7 @@ def _printable(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _lost_message(found: Orphan, step: StepPlan) -> str:
-    why = "did not finish before its deadline" if found.overdue else "stopped renewing its lease"
+def _lost_message(orphan: Orphan, step: StepPlan) -> str:
+    why = "did not finish before its deadline" if orphan.overdue else "stopped renewing its lease"
     end = "; the step may run only once (on_worker_lost: fail)" if step.on_worker_lost == "fail" else ""
     return f"the worker that had started this step {why}{end}"

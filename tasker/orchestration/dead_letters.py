@@ -28,7 +28,7 @@ class ReplaySweep:
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
         self._engine, self._on_advanced = engine, on_advanced
 
-    async def look(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def run(self, caller: CompletingWorker, between: Callable[[], Awaitable[None]] | None = None) -> None:
         """Replay what the rates allow, for a while; the next sweep continues. Call `between` after each transaction."""
         last: ReplayAnswer | None = None
         args = {"window": caller.window, "steps": REPLAY_STEPS}
@@ -72,7 +72,7 @@ class StalenessSearch:
             SEARCH_BOUNDS_MS,
         )
 
-    async def look(self, worker: str) -> None:
+    async def search(self, worker: str) -> None:
         """Search if the interval is over. Tasks locked by other transactions are found by the next search."""
         if self._enabled:
             try:
@@ -106,7 +106,7 @@ class StalenessSearch:
         self._on_advanced(answer)
         self.counts["detection_runs"] += answer.searched and "every_ms" in more
         self._count(answer.stale)
-        await self._tell(answer.stale)
+        await self._log_stale(answer.stale)
         return answer
 
     def _limits(self) -> dict[str, int]:
@@ -126,7 +126,7 @@ class StalenessSearch:
             self.counts["entries_created"] += task["moved_to_dlq"]
             self.counts["tasks_transitioned_to_error"] += task["transition_success"]
 
-    async def _tell(self, stale: Sequence[Mapping[str, Any]]) -> None:
+    async def _log_stale(self, stale: Sequence[Mapping[str, Any]]) -> None:
         ids = await read_task_ids(self._engine.connection, [task["task_uuid"] for task in stale])
         for task in stale:
             fields = ids[task["task_uuid"]] | _fields(task) | {"dry_run": self._settings.dry_run}

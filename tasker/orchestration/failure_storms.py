@@ -23,7 +23,7 @@ class FailureBurstMonitor:
         self.paused: Counter[str] = Counter()
         """Number of pauses by target, in this process."""
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Check for bursts; any number of processes may do so at the same time."""
         settings = self._settings
         if not settings.failures:

@@ -31,7 +31,7 @@ NEVER_EVALUATED = (
 class FinalizationConsumer:
     """Evaluates tasks from their rows, under their locks. For a task that has ended that is nothing.
 
-    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
+    `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
 
     def __init__(self, engine: Engine, on_advanced: OnAdvanced = lambda _: None) -> None:
@@ -57,7 +57,7 @@ class FinalizationConsumer:
         return len(messages)
 
     async def _evaluate(self, messages: Sequence[QueuedMessage]) -> None:
-        by_task = await self._asked(messages)
+        by_task = await self._existing_tasks(messages)
 
         async def settle(tasks: Sequence[str]) -> None:
             self._on_advanced(await self._engine.call_typed("evaluate", {"tasks": list(tasks)}, EvaluateAnswer))
@@ -68,7 +68,7 @@ class FinalizationConsumer:
 
         await halved(sorted(by_task), settle, refuse)
 
-    async def _asked(self, messages: Sequence[QueuedMessage]) -> dict[str, list[QueuedMessage]]:
+    async def _existing_tasks(self, messages: Sequence[QueuedMessage]) -> dict[str, list[QueuedMessage]]:
         """Return the tasks that exist with their messages; quarantine messages of unknown tasks."""
         by_task: dict[str, list[QueuedMessage]] = {}
         for message in messages:

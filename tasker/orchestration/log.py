@@ -41,16 +41,16 @@ def log_processed_results(rows: Iterable[ParkedRow], answer: AdvanceResult) -> N
     dealt_with = [row for row in rows if row.step not in answer.verdicts]
     for row in dealt_with:
         log_line(_log, logging.INFO, "Step result processed", ids_of_parked(row) | {"status": row.kind})
-    _tell_finished({row.task: (row.correlation, row.namespace, _place(row)) for row in dealt_with}, answer.finished)
+    _tell_finished({row.task: (row.correlation, row.namespace, _trace_of(row)) for row in dealt_with}, answer.finished)
 
 
 def ids_of_parked(row: ParkedRow) -> dict[str, Any]:
     """Return the log fields of a parked result, as `ids_of` does for a claim."""
     ids = {"correlation_id": row.correlation, "task_uuid": row.task, "step_uuid": row.step, "namespace": row.namespace}
-    return {**ids, "step_name": row.name, "attempt": row.attempt, **of_trace(_place(row))}
+    return {**ids, "step_name": row.name, "attempt": row.attempt, **of_trace(_trace_of(row))}
 
 
-def _place(row: ParkedRow) -> TraceContext | None:
+def _trace_of(row: ParkedRow) -> TraceContext | None:
     return TraceContext(**row.trace) if row.trace else None
 
 
@@ -66,29 +66,29 @@ class LostWorkerLog:
     def __init__(self) -> None:
         self._told: set[str | None] = set()
 
-    def tell(self, silent: Sequence[SilentWorker]) -> None:
+    def log_silent(self, silent: Sequence[SilentWorker]) -> None:
         """Log the silent workers. A worker that renewed its lease since may be logged again."""
         for worker in silent:
             if worker.label.worker not in self._told:
                 _log.warning(
                     "worker_silent %s since=%s lease_left=%.1f s",
-                    *(_who(worker.label), worker.since, worker.lease_left_ms / 1000),
+                    *(_label_text(worker.label), worker.since, worker.lease_left_ms / 1000),
                 )
-        self._told = {each.label.worker for each in silent}
+        self._told = {lost.label.worker for lost in silent}
 
 
 def log_lost_workers(taken: Sequence[Orphan]) -> None:
     """Log each worker that lost steps, with their number and the reason."""
     for _, group in groupby(sorted(taken, key=_worker), key=_worker):
         steps = list(group)
-        _log.warning("worker_lost %s steps=%s reason=%s", _who(steps[0].label), len(steps), _why(steps))
+        _log.warning("worker_lost %s steps=%s reason=%s", _label_text(steps[0].label), len(steps), _why(steps))
 
 
 def _worker(orphan: Orphan) -> str:
     return str(orphan.label.worker)
 
 
-def _who(label: WorkerLabel) -> str:
+def _label_text(label: WorkerLabel) -> str:
     known = [f"{key}={value}" for key, value in label._asdict().items() if key == "worker" or value is not None]
     return " ".join(known)
 

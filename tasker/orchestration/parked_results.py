@@ -30,7 +30,7 @@ from tasker.messaging.port import QueuedMessage
 from tasker.orchestration.changes import change_of
 from tasker.orchestration.log import log_completed_steps
 from tasker.orchestration.parked_steps import EvaluatedSteps, ParkedStepEvaluator
-from tasker.orchestration.poison_guard import PoisonGuard, came_before, exceeds_redeliveries, split_suspects
+from tasker.orchestration.poison_guard import PoisonGuard, exceeds_redeliveries, is_redelivered, split_suspects
 from tasker.orchestration.results import ResultProcessor, not_storable
 from tasker.resilience.outage import level_of
 
@@ -59,9 +59,9 @@ class PointerMessage:
             return cls(message, problem=str(error))
 
     @property
-    def came_before_with_others(self) -> bool:
+    def is_redelivered_batch(self) -> bool:
         """Return True for a redelivered message of several steps, any of which may have crashed a process."""
-        return len(self.steps) > 1 and came_before(self.message)
+        return len(self.steps) > 1 and is_redelivered(self.message)
 
 
 def parts_of(messages: Sequence[QueuedMessage], limit: int) -> list[list[PointerMessage]]:
@@ -120,7 +120,7 @@ class ParkingProcessor:
 class ParkedResultConsumer:
     """Consumer that ends parked steps: the orchestrator's half of the path.
 
-    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
+    `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
 
     def __init__(
@@ -139,9 +139,9 @@ class ParkedResultConsumer:
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Take messages of the results queue, end their steps, and return how many steps they named.
 
-        Takes about so many as that: what this process has in hand no other can end. It goes by the messages before.
-        What points to no step is set aside; what cannot be ended now comes again after `LATER_SECONDS`. A step
-        over which each process ended fails. Raises `DatabaseError`, after which all messages come again.
+        Receives about that many, because no other process can end the received ones. A message without a step is
+        quarantined; a step that cannot be ended now comes again after `LATER_SECONDS`. A step that has crashed several
+        processes fails. Raises `DatabaseError`, after which all messages come again.
         """
         messages = await self._receptions.take(max(1, min(limit // self._each, MOST_MESSAGES)))
         parts, later = parts_of(messages, limit), False
@@ -157,14 +157,14 @@ class ParkedResultConsumer:
 
     async def _end_of(self, part: Sequence[PointerMessage], caller: CompletingWorker) -> bool:
         """End the steps of these messages and settle the messages; return True when some are delivered again later."""
-        if part[0].came_before_with_others:
-            return await self._point_apart(part[0])
+        if part[0].is_redelivered_batch:
+            return await self._split(part[0])
         worn = {step for pointed in part for step in pointed.steps if exceeds_redeliveries(pointed.message)}
         # redelivered messages come alone: each wait for a lock would delay all others as long as the task is locked
-        wait = not came_before(part[0].message) or bool(worn)
+        wait = not is_redelivered(part[0].message) or bool(worn)
         ended = await self.end([step for pointed in part for step in pointed.steps], caller, wait=wait, worn=worn)
         for pointed in part:
-            await self._set_aside(pointed, ended.unknown)
+            await self._quarantine(pointed, ended.unknown)
         await self._settle(part, ended)
         return bool(ended.later or ended.apart)
 
@@ -190,7 +190,7 @@ class ParkedResultConsumer:
     async def _ack(self, part: Iterable[PointerMessage]) -> None:
         await self._engine.messaging.ack_messages([pointer.message for pointer in part])
 
-    async def _point_apart(self, pointed: PointerMessage) -> bool:
+    async def _split(self, pointed: PointerMessage) -> bool:
         """Send a message for each step, since one of them may have crashed a process: it must not affect the others.
 
         A crash in between leaves both; messages of steps that have moved on have no effect.
@@ -199,7 +199,7 @@ class ParkedResultConsumer:
         await self._ack([pointed])
         return False
 
-    async def _set_aside(self, pointed: PointerMessage, unknown: Set[str]) -> None:
+    async def _quarantine(self, pointed: PointerMessage, unknown: Set[str]) -> None:
         """Quarantine a message that names no step, and each named step that never existed in this database."""
         message = pointed.message
         if pointed.problem:

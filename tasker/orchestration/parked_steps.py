@@ -95,7 +95,7 @@ class ParkedStepEvaluator:
         expanding: list[ParkedRow] = []
         for row in rows:
             if row.step in worn:
-                _tell(logging.ERROR, FAILED, "parked_result_given_up", row)
+                _log_row(logging.ERROR, FAILED, "parked_result_given_up", row)
                 await self._fail(row, WORN, UNUSABLE)
             elif (plan := await self._plan_of(row)) is not None:
                 (expanding if _expands(row, plan) else plain).append(row)
@@ -112,12 +112,12 @@ class ParkedStepEvaluator:
         try:
             await halved([row], self._expand, self._refuse)
         except TIMEOUTS as error:
-            _tell(logging.WARNING, LATER, "parked_result_takes_too_long", row, error)
+            _log_row(logging.WARNING, LATER, "parked_result_takes_too_long", row, error)
             self._ended.apart.add(row.step)
         except (DatabaseError, MessagingError):
             raise
         except Exception as error:  # the same error would occur every time
-            _tell(logging.ERROR, FAILED, "parked_result_unusable", row, error, raised=True)
+            _log_row(logging.ERROR, FAILED, "parked_result_unusable", row, error, raised=True)
             await self._fail(row, unplannable(error), UNUSABLE)
 
     async def _plan_of(self, row: ParkedRow) -> Plan | None:
@@ -151,7 +151,9 @@ class ParkedStepEvaluator:
         busy = {change["t"] for change in changes if answer.verdicts.get(change["s"]) is Verdict.BUSY}
         self._kept -= {change["t"] for change in changes} - busy
         if waited and busy:
-            _log.warning("parked_results_deferred tasks=%s reason=somebody keeps them locked: see pg_locks", len(busy))
+            _log.warning(
+                "parked_results_deferred tasks=%s reason=locked by another transaction: see pg_locks", len(busy)
+            )
             self._wait = False
             self._kept |= busy
 
@@ -176,7 +178,7 @@ class ParkedStepEvaluator:
 
     async def _refuse(self, row: ParkedRow, error: DataRefused) -> None:
         """Fail the step with the database's message. If that is refused, too, it stays parked for an operator."""
-        _tell(logging.WARNING, FAILED, "parked_result_refused", row, error)
+        _log_row(logging.WARNING, FAILED, "parked_result_refused", row, error)
         await self._fail(row, refusal(error), Verdict.NOT_STORABLE)
 
     async def _fail(self, row: ParkedRow, message: str, error_type: str) -> None:
@@ -184,7 +186,7 @@ class ParkedStepEvaluator:
         try:
             self._take([row], [change], await self._bring([change]))
         except DataRefused as again:
-            _tell(logging.ERROR, FAILED, "parked_result_stuck", row, again)
+            _log_row(logging.ERROR, FAILED, "parked_result_stuck", row, again)
 
     def _take(self, rows: Sequence[ParkedRow], changes: Sequence[StepChange], answer: AdvanceResult) -> None:
         self._on_advanced(answer)
@@ -192,7 +194,7 @@ class ParkedStepEvaluator:
         log_processed_results(rows, answer)
 
 
-def _tell(
+def _log_row(
     level: int, phrase: str, operation: str, row: ParkedRow, error: object = None, *, raised: bool = False
 ) -> None:
     fields = ids_of_parked(row) | {"operation": operation} | ({} if error is None else {"error": str(error)})

@@ -52,7 +52,7 @@ class PendingWork:
         self._due_at = min(self._due_at, self._clock.monotonic() + milliseconds / 1000)
         self._changed.set()
 
-    def look_at(self, moment: float) -> None:
+    def check_at(self, moment: float) -> None:
         """Look for due steps at this time of the clock, unless something due sooner is recorded afterwards."""
         self._due_at, self._own_at = moment, inf
 
@@ -124,7 +124,7 @@ class ExclusiveTurns:
     """This process's part in taking turns, one every `seconds`.
 
     The process that had the last turn asks first for the next one. The others ask later, so a process that died is
-    replaced within one and a half intervals of its last turn. Each asks about once an interval; `told` gets every
+    replaced within one and a half intervals of its last turn. Each asks about once an interval; `on_answer` gets every
     answer.
     """
 
@@ -135,10 +135,10 @@ class ExclusiveTurns:
         clock: Clock,
         random: Random,
         seconds: float,
-        told: Callable[[Answer], None] = lambda _: None,
+        on_answer: Callable[[Answer], None] = lambda _: None,
     ) -> None:
         self._engine, self._clock, self._random, self._seconds = engine, clock, random, seconds
-        self._told = told
+        self._on_answer = on_answer
         self._kind = f"{kind} {engine.messaging.provider_name()}"
         self._taken = 0
         self._renewed_at = 0.0
@@ -154,7 +154,7 @@ class ExclusiveTurns:
         least = 0.75 if self._taken else 1.5
         return True, self._seconds * between(least, least + 0.5, self._random.random())
 
-    async def keep(self) -> None:
+    async def extend(self) -> None:
         """Extend the turn, so that no other process begins meanwhile."""
         if self._clock.monotonic() >= self._renewed_at + self._seconds / 2:
             self._renewed_at = self._clock.monotonic()
@@ -162,5 +162,5 @@ class ExclusiveTurns:
 
     async def _ask(self, after_seconds: float) -> Answer:
         answer = await self._engine.read("take_turn", {"kind": self._kind, "after_ms": round(after_seconds * 1000)})
-        self._told(answer)
+        self._on_answer(answer)
         return answer

@@ -39,9 +39,9 @@ class PoisonGuard:
         Messages behind such a message are not received with it: they would be counted as suspects, too.
         """
         messages = await self._received(1 if self._one_at_a_time else limit)
-        if self._one_at_a_time and messages and not came_before(messages[0]) and limit > 1:
+        if self._one_at_a_time and messages and not is_redelivered(messages[0]) and limit > 1:
             messages += await self._received(limit - 1)
-        self._one_at_a_time = any(map(came_before, messages)) if messages else self._one_at_a_time
+        self._one_at_a_time = any(map(is_redelivered, messages)) if messages else self._one_at_a_time
         return messages
 
     async def _received(self, limit: int) -> list[QueuedMessage]:
@@ -136,7 +136,7 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
     return event.is_set()
 
 
-def came_before(message: QueuedMessage) -> bool:
+def is_redelivered(message: QueuedMessage) -> bool:
     """Return True for a redelivered message: it may have crashed its previous consumer."""
     return message.read_count > 1
 
@@ -148,5 +148,5 @@ def exceeds_redeliveries(message: QueuedMessage) -> bool:
 
 def split_suspects(messages: Sequence[QueuedMessage]) -> list[list[QueuedMessage]]:
     """Split messages into those delivered for the first time, together, and each of the others alone."""
-    fresh = [message for message in messages if not came_before(message)]
-    return [*([fresh] if fresh else []), *([message] for message in messages if came_before(message))]
+    fresh = [message for message in messages if not is_redelivered(message)]
+    return [*([fresh] if fresh else []), *([message] for message in messages if is_redelivered(message))]

@@ -29,7 +29,7 @@ class RetentionSweep:
         self._events_left = False
         self._may_delete: bool | None = None
 
-    async def look(self) -> list[Pruned]:
+    async def run(self) -> list[Pruned]:
         """Continue the deletion, or start one if the interval is over; return what was finished.
 
         Tasks locked by other transactions are left for the next time.
@@ -66,7 +66,7 @@ class RetentionSweep:
             await self._retention.delete_slice(self._left[0])
             if self._left[0].over:
                 done.append(self._left.pop(0).pruned)
-                _tell(done[-1])
+                _log_pruned(done[-1])
         return done
 
     async def _is_my_turn(self) -> bool:
@@ -83,7 +83,7 @@ class RetentionSweep:
         return bool(answer["mine"])
 
 
-def _tell(pruned: Pruned) -> None:
+def _log_pruned(pruned: Pruned) -> None:
     if pruned.tasks:
         _log.info(
             "pruned template=%s/%s version=%s failed=%s before=%s tasks=%s steps=%s",

@@ -75,7 +75,7 @@ class QueueActor:
             self._poller.clear()
             try:
                 async with self._looking:
-                    received = await self._look(polled)
+                    received = await self._poll_queue(polled)
             except (DatabaseError, MessagingError) as error:
                 self._failing.failed(error)
                 # sleep despite notifications: messages given back are delivered again, and brokers count that
@@ -88,7 +88,7 @@ class QueueActor:
                 self._poller.begin()
             polled = not received and not await self._poller.wait(self._inbox.longest_pause())
 
-    async def _look(self, polled: bool) -> int:
+    async def _poll_queue(self, polled: bool) -> int:
         with self._poller.poll(polled=polled) as poll:
             poll.found = await self._inbox.receive(self._caller(), self._batch)
         return poll.found
@@ -106,18 +106,18 @@ class QueuePauses:
         self._paused: frozenset[str] | None = None
         self._again = asyncio.Event()
 
-    def hold(self, queue: str) -> bool:
+    def is_paused(self, queue: str) -> bool:
         """Return True while no message may be taken from the queue."""
         return self._paused is None or queue in self._paused
 
-    def told(self, answer: Mapping[str, Any]) -> None:
+    def update(self, answer: Mapping[str, Any]) -> None:
         """Update the pauses from an answer of the database that names the `paused_queues`."""
         paused = frozenset(answer["paused_queues"])
         if paused != self._paused:
             self._paused = paused
             self._changed()
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         self._again.set()
 
     async def run(self) -> None:
@@ -125,7 +125,7 @@ class QueuePauses:
         while True:
             self._again.clear()
             with contextlib.suppress(DatabaseError):
-                self.told(await self._engine.read("paused_queues", {}))
+                self.update(await self._engine.read("paused_queues", {}))
             await self._again.wait()
 
 
@@ -137,7 +137,7 @@ class PausableInbox:
 
     async def receive(self, caller: CompletingWorker, limit: int) -> int:
         """Receive messages from the inbox, or none while the queue is paused."""
-        if self._pauses.hold(self._queue):
+        if self._pauses.is_paused(self._queue):
             return 0
         return await self._inbox.receive(caller, limit)
 
@@ -177,9 +177,9 @@ class QueueActors:
         for poller in self._pollers:
             poller.wake()
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Read the pauses and poll all queues: notifications may have been missed."""
-        self.pauses.look_again()
+        self.pauses.recheck()
         self.wake()
 
     async def drain(self) -> None:

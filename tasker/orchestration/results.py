@@ -138,15 +138,17 @@ class ResultProcessor:
             args["repairs"] = repairs
         if any("ev" in change for change in changes):
             args["events"] = True
+        if any("sn" in change for change in changes):
+            args["snoozes"] = True
         if not patient:
             args["lock_ms"] = LOCK_MS if wait else PASSING_MS
         try:
-            answer = await self._engine.call("advance", args, ends_told=brought)
+            answer = await self._engine.call("advance", args, ends_logged=brought)
         except LockTimeout:
             if not (wait and brought):
                 raise
             passing = {**args, "wait": False} | ({} if patient else {"lock_ms": PASSING_MS})
-            answer = await self._engine.call("advance", passing, ends_told=brought)
+            answer = await self._engine.call("advance", passing, ends_logged=brought)
         return AdvanceResult.parse(answer, changes)
 
 

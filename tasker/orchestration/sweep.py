@@ -85,14 +85,14 @@ class SweepSettings:
     dead_letters: DeadLetterSettings = DeadLetterSettings.for_single_process()
     batches: BatchProcessing = BatchProcessing.for_single_process()
     retention: Retention = Retention.for_single_process()
-    mend_ms: int = 60_000
+    repair_ms: int = 60_000
     """Interval at which any one process compares the marks and counters of a namespace with its rows."""
     whole: bool = False
     """Read everything that is open or in the backlog, from the beginning, not only the next slice."""
 
 
 class Sweeper:
-    """The sweep of one process. `on_advanced` gets each answer of the engine at once, whatever fails afterwards."""
+    """The sweep of one process. `on_advanced` gets each answer of the engine at once, even if a later step fails."""
 
     def __init__(
         self,
@@ -129,10 +129,10 @@ class Sweeper:
             log_lost_workers(taken)
             if +repairs:
                 _log.warning("repairs_made %s", " ".join(f"{kind}={number}" for kind, number in (+repairs).items()))
-        await self.storms.look()
-        await self.staleness.look(caller.worker)
-        await self.replays.look(caller, between)
-        await self.retention.look()
+        await self.storms.check()
+        await self.staleness.search(caller.worker)
+        await self.replays.run(caller, between)
+        await self.retention.run()
         await self._place_events()
         return repairs
 
@@ -150,7 +150,7 @@ class Sweeper:
         taken: list[Orphan],
     ) -> None:
         last: str | None = None
-        self._silent.tell(await self._registry.forget(self._settings.ages.forget_workers_after_seconds * 1000))
+        self._silent.log_silent(await self._registry.forget(self._settings.ages.forget_workers_after_seconds * 1000))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             findings = SweepFindings.parse(await self._engine.read("sweep", {**self._args(last), "steps": PASS_STEPS}))
@@ -161,7 +161,7 @@ class Sweeper:
             if last is None:
                 break
         await self._pass_waiting(caller, between, repairs, taken)
-        await self._mend(between, repairs)
+        await self._repair_rest(between, repairs)
 
     async def _pass_waiting(
         self,
@@ -183,11 +183,11 @@ class Sweeper:
                 break
             begin = {}
 
-    async def _mend(self, between: Callable[[], Awaitable[None]] | None, repairs: Counter[str]) -> None:
+    async def _repair_rest(self, between: Callable[[], Awaitable[None]] | None, repairs: Counter[str]) -> None:
         """Repair what no slice of open tasks shows, and update marks that a pause has left to sweeps."""
         begin: dict[str, bool] = {"begin": True} if self._settings.whole else {}
         while True:
-            answer = await self._mend_slice(begin)
+            answer = await self._repair_slice(begin)
             repairs.update(answer.repaired)
             if between is not None:
                 await between()
@@ -195,11 +195,11 @@ class Sweeper:
                 break
             begin = {}
 
-    async def _mend_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
+    async def _repair_slice(self, begin: Mapping[str, bool]) -> RepairAnswer:
         """Repair one slice; the database has counted the repairs in the answer."""
         try:
             answer = await self._engine.call_typed(
-                "repair", {"every_ms": self._settings.mend_ms, "slice": BACKLOG_SLICE, **begin}, RepairAnswer
+                "repair", {"every_ms": self._settings.repair_ms, "slice": BACKLOG_SLICE, **begin}, RepairAnswer
             )
         except (LockTimeout, StatementTimeout) as error:
             _log.warning("repair_skipped reason=%s", error)
@@ -232,23 +232,23 @@ class Sweeper:
         }
 
     async def _repair(
-        self, found: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]
+        self, findings: SweepFindings, caller: CompletingWorker, repairs: Counter[str], taken: list[Orphan]
     ) -> None:
         kinds = {
-            "lost_worker": [change for orphan in found.orphans if (change := await self._lost(orphan))],
-            "not_enqueued": [_simple("unhold", row) for row in found.forgotten],
-            "not_promoted": [_simple("promote", row) for row in found.unpromoted],
-            "nobody_serves": [_unserved(row) for row in found.unserved],
+            "lost_worker": [change for orphan in findings.orphans if (change := await self._lost(orphan))],
+            "not_enqueued": [_simple("unhold", row) for row in findings.forgotten],
+            "not_promoted": [_simple("promote", row) for row in findings.unpromoted],
+            "nobody_serves": [_unserved(row) for row in findings.unserved],
         }
         for kind, changes in kinds.items():
             done = await self.apply(changes, caller, kind)
             repairs[kind] += len(done)
             if kind == "lost_worker":
-                taken += [orphan for orphan in found.orphans if orphan.step in done]
-        if parked := [row.step for row in found.parked]:
+                taken += [orphan for orphan in findings.orphans if orphan.step in done]
+        if parked := [row.step for row in findings.parked]:
             repairs["result_message_lost"] += await self._end_parked(parked, caller)
-        repairs["hint_lost"] += await self._hint(found.unhinted)
-        repairs["not_finished"] += await self._settle(found.unfinished)
+        repairs["hint_lost"] += await self._hint(findings.unhinted)
+        repairs["not_finished"] += await self._settle(findings.unfinished)
 
     async def _end_parked(self, steps: Sequence[str], caller: CompletingWorker) -> int:
         lost = await steps_without_message(self._engine, steps, self._settings.ages.park_grace_ms)
@@ -343,7 +343,7 @@ def _simple(kind: str, row: FoundStep) -> StepChange:
 def _unserved(row: UnservedStep) -> StepChange:
     """Return the change that fails the step permanently: no worker has had its handler for too long (rule 16)."""
     error = {
-        "message": f"nobody serves {row.callable!r} (namespace {row.namespace}): no worker has this handler",
+        "message": f"no worker of namespace {row.namespace} has the handler {row.callable!r}",
         "error_type": "handler_not_found",
         "retryable": False,
         "handler": row.callable,

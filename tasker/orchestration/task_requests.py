@@ -1,7 +1,7 @@
 """Tasks submitted by message: the queue `orchestration_task_requests`.
 
 Requests for one template become tasks in one transaction; messages are acknowledged after its commit. A request that
-comes again asks for the same task. One that cannot be met is set aside with the reason and holds nobody up.
+comes again asks for the same task. An invalid request is quarantined with the reason and blocks no other.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RequestedTask:
 class TaskRequestConsumer:
     """Consumer that creates tasks from messages. With `admission`, requests for a full namespace are deferred.
 
-    `on_advanced` gets each answer of the engine at once, whatever fails afterwards.
+    `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
 
     def __init__(
@@ -176,12 +176,12 @@ class TaskRequestConsumer:
     async def _refuse_reused_keys(self, again: Sequence[RequestedTask]) -> list[RequestedTask]:
         """Refuse the requests whose idempotency key names a task with another input, and return them."""
         duplicates = [DuplicateTask("a task with this identity exists") for _ in again]
-        drafts = [each.draft for each in again]
+        drafts = [request.draft for request in again]
         answers = await refuse_reused_keys(self._engine.connection, drafts, duplicates)
         refused = [pair for pair in zip(again, answers, strict=True) if isinstance(pair[1], IdempotencyKeyReused)]
         for task, error in refused:
             await self._refuse(task.message, error)
-        return [each for each, _ in refused]
+        return [request for request, _ in refused]
 
     async def _tell_duplicates(self, template: RegisteredPlan, drafts: Sequence[Draft], answer: SubmitAnswer) -> None:
         """Log the identifiers of existing tasks: a caller that requested a duplicate waits for another identifier."""
@@ -229,7 +229,7 @@ def _asked_for(message: QueuedMessage) -> dict[str, Any]:
     """Return the log fields of the message's task, or none if the message cannot be read."""
     try:
         decoded = TaskRequestMessage.decode(message.payload)
-    except Exception:  # whatever is wrong with the message, the refusal says it
+    except Exception:  # any error of the message is the reason of its refusal
         return {}
     request = decoded.request
     place = TraceContext(request.traceparent, request.tracestate) if request.traceparent else None

@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import BackoffPolicy, Clock, Random, between, jittered
 from tasker.engine.answers import DueAnswer
@@ -24,6 +24,9 @@ from tasker.orchestration.sweep import Sweeper
 from tasker.plugins.hook_arguments import SweepRepaired
 from tasker.resilience.breaker import GuardedCircuit
 from tasker.resilience.outage import Failing
+
+if TYPE_CHECKING:
+    from tasker.services.schedule_firing import ScheduleFiring
 
 
 class StepExecutor(Protocol):
@@ -92,11 +95,13 @@ class Upkeep:
     """Service that promotes due retries, wakes workers, and sweeps when it is this process's turn.
 
     `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
-    `on_repaired` the repairs of a sweep.
+    `on_repaired` the repairs of a sweep. `firing` makes what fires the schedules that are due.
     """
 
     _keeps_time = True
     """Whether this process is the timekeeper; it looks as often until another one is known to be."""
+    firing: ScheduleFiring | None = None
+    """Firing of schedules, made when the first one is due."""
 
     def __init__(
         self,
@@ -112,6 +117,7 @@ class Upkeep:
         on_advanced: OnAdvanced,
         on_repaired: Callable[[SweepRepaired], None] | None = None,
         poll_seconds: float = 1.0,
+        firing: Callable[[], ScheduleFiring] | None = None,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
@@ -119,6 +125,7 @@ class Upkeep:
         self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
         self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
+        self._make_firing = firing
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
         self.skipped = 0
@@ -132,7 +139,7 @@ class Upkeep:
     async def run(self) -> None:
         """Work until cancelled."""
         self._sweep_at = self._clock.monotonic() + FIRST_SECONDS
-        self._schedule.look_at(self._sweep_at)
+        self._schedule.check_at(self._sweep_at)
         while True:
             self._schedule.read()
             try:
@@ -158,7 +165,7 @@ class Upkeep:
         now = self._clock.monotonic()
         if self._draining:
             self._sweep_at = now + self._poll_seconds
-            self._schedule.look_at(self._sweep_at)
+            self._schedule.check_at(self._sweep_at)
         elif now >= min(self._schedule.due_at, self._sweep_at):
             async with self._under_way:
                 await self._guarded_round(now)
@@ -181,14 +188,14 @@ class Upkeep:
         """Retry after the breaker's time; sooner once a database that could not be reached answers again."""
         self.skipped += 1
         self._sweep_at = now + seconds
-        self._schedule.look_at(self._sweep_at)
+        self._schedule.check_at(self._sweep_at)
         if self._unreachable:
-            self._schedule.look_at(now + min(seconds, self._jittered(self._poll_seconds)))
+            self._schedule.check_at(now + min(seconds, self._jittered(self._poll_seconds)))
             await self._engine.connection.execute("select 1")
             self._unreachable = False
             self._breaker.encouraged()
             self._sweep_at = now
-            self._schedule.look_at(now)
+            self._schedule.check_at(now)
 
     def _is_outage(self, error: Exception) -> bool:
         self._unreachable = isinstance(error, DatabaseUnavailable)
@@ -211,7 +218,7 @@ class Upkeep:
         own = self._schedule.is_own_due
         turn = {"turn_ms": TURN_SECONDS * 1000, "late_ms": 0 if own else LATE_SECONDS * 1000}
         pause = self._poll_seconds if self._keeps_time or self._schedule.suspected else OTHERS_SECONDS
-        self._schedule.look_at(self._clock.monotonic() + self._jittered(pause))
+        self._schedule.check_at(self._clock.monotonic() + self._jittered(pause))
         asked = 0
 
         async def ask(slots: int) -> DueAnswer:
@@ -227,19 +234,31 @@ class Upkeep:
             if asked:  # no worker runs claims whose answer was lost
                 self._schedule.suspect()
             raise
-        self._look_again(answer, progress=answer.promoted > 0, own=own)
+        self._schedule_promotion(answer, progress=answer.promoted > 0, own=own)
         self._on_advanced(answer)
+        if answer.schedules:
+            await self._fire(answer.schedules)
         return answer.promoted
 
-    def heard(self, payload: str) -> None:
-        """Receive a notification of `TIMERS_CHANNEL`: a step is due in so many milliseconds; empty: nobody keeps the
-        time."""
+    async def _fire(self, schedules: Sequence[str]) -> None:
+        """Fire the schedules that are due; the timekeeper checks again when the first of them is due next."""
+        if self.firing is None:
+            if self._make_firing is None:
+                return
+            self.firing = self._make_firing()
+        due_ms = await self.firing.fire_all(schedules)
+        if due_ms is not None and self._keeps_time:
+            self._schedule.recheck_in(max(1.0, due_ms))
+
+    def on_notification(self, payload: str) -> None:
+        """Receive a notification of `TIMERS_CHANNEL`: a step is due in so many milliseconds; empty: no process is
+        the timekeeper."""
         if not payload:
             self._schedule.recheck_in(self._random.random() * LATE_SECONDS * 1000)
         elif self._keeps_time and payload.isdecimal():
             self._schedule.recheck_in(int(payload))
 
-    def _look_again(self, answer: DueAnswer, progress: bool, own: bool) -> None:
+    def _schedule_promotion(self, answer: DueAnswer, progress: bool, own: bool) -> None:
         """Schedule the next promotion. Due steps that were locked are retried less and less often."""
         if answer.keeper and not self._keeps_time:
             self._schedule.recheck_in(self._jittered(self._poll_seconds) * 1000)
@@ -258,14 +277,14 @@ class Upkeep:
         repairs = await self._sweeper.sweep(self._executor.caller(), self._between_slices)
         self.repaired += repairs
         if +repairs:
-            self._schedule.look_at(self._clock.monotonic())
+            self._schedule.check_at(self._clock.monotonic())
             if self._on_repaired is not None:
                 self._on_repaired(SweepRepaired(tuple((+repairs).items())))
         return repairs
 
     async def _between_slices(self) -> None:
         """Wake workers and promote retries between the slices of a long sweep."""
-        await self._turns.keep()
+        await self._turns.extend()
         await self._wake_sleepers()
         if self._clock.monotonic() >= self._schedule.due_at:
             await self.promote()

@@ -132,7 +132,7 @@ class Hooks:
         """Observe that the database answered a write of the engine: its results as counts, and its duration."""
 
     @hookspec
-    def tasker_queue_polled(self, looked: QueuePolled) -> None:
+    def tasker_queue_polled(self, poll: QueuePolled) -> None:
         """Observe that this process polled a queue. Not called if `performance_monitoring_enabled` is false."""
 
     @hookspec
@@ -147,7 +147,7 @@ class Hooks:
         """Observe that this server answered a request."""
 
     @hookspec
-    def tasker_batch_delivered(self, heard: BatchDelivered) -> None:
+    def tasker_batch_delivered(self, batch: BatchDelivered) -> None:
         """Observe that every notification so far was delivered.
 
         The plugin may now write the data that it collected as one batch.

@@ -28,7 +28,7 @@ class PluginState:
     """State of a plugin in a process. `off` is the reason why it is disabled; `failures` are counted by hook."""
 
     name: str
-    told: int
+    delivered: int
     waiting: int
     dropped: int
     failures: Mapping[str, int]
@@ -58,28 +58,28 @@ class PluginHost:
 
         None if there are none, so that the caller can skip the work.
         """
-        tells = [self._threads[name].tell for name, functions in self._hooks.items() if hook in functions]
-        if not tells:
+        enqueues = [self._threads[name].enqueue for name, functions in self._hooks.items() if hook in functions]
+        if not enqueues:
             return None
 
-        def tell(value: Any) -> None:
-            for notify in tells:
-                notify(hook, value)
+        def notify_all(value: Any) -> None:
+            for enqueue in enqueues:
+                enqueue(hook, value)
 
-        return tell
+        return notify_all
 
-    def tell(self, hook: str, value: Any) -> None:
+    def notify(self, hook: str, value: Any) -> None:
         """Notify the plugins that have this hook."""
-        if tell := self.listener(hook):
-            tell(value)
+        if listener := self.listener(hook):
+            listener(value)
 
     def having(self, hook: str) -> tuple[str, ...]:
         return tuple(name for name, functions in self._hooks.items() if hook in functions)
 
     def answers(self, hook: str, *values: Any) -> list[tuple[str, Any]]:
         """Return (plugin, answer) of the plugins with this hook that returned a value. They are called directly."""
-        found = ((name, self._answer(name, hook, values)) for name in self.having(hook))
-        return [(name, answer) for name, answer in found if answer is not None]
+        answers = ((name, self._answer(name, hook, values)) for name in self.having(hook))
+        return [(name, answer) for name, answer in answers if answer is not None]
 
     def _answer(self, plugin: str, hook: str, values: Sequence[Any]) -> Any:
         try:
@@ -131,7 +131,7 @@ class PluginHost:
             for future in late:
                 future.cancel()
 
-    def tell_failures(self) -> None:
+    def log_failures(self) -> None:
         """Log the failures, dropped calls and waiting calls of each plugin since the start."""
         for state in self.states():
             for hook, count in state.failures.items():
@@ -144,7 +144,7 @@ class PluginHost:
 def _state(thread: PluginThread) -> PluginState:
     account = thread.account
     off = "" if account.is_on() else account.off
-    return PluginState(thread.plugin, account.told, thread.waiting, account.dropped, dict(account.failures), off)
+    return PluginState(thread.plugin, account.delivered, thread.waiting, account.dropped, dict(account.failures), off)
 
 
 _made: list[tuple[tuple[str, ...], PluginChoice, PluginHost]] = []

@@ -55,7 +55,7 @@ REST_SECONDS = 0.02
 Waking it for each call costs more than the call, for the notifying thread too.
 """
 _log = logging.getLogger("tasker.plugins")
-CAUGHT_UP = "tasker_batch_delivered"
+BATCH_DELIVERED = "tasker_batch_delivered"
 Call = tuple[str, Any]
 """A hook and its argument, or "" and a `Future` that is completed when its turn has come."""
 
@@ -86,7 +86,7 @@ class PluginDelivery:
     plugin: str
     limits: PluginQueueLimits
     clock: Callable[[], float]
-    told: int = 0
+    delivered: int = 0
     dropped: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     in_a_row: Counter[str] = field(default_factory=Counter)
@@ -151,7 +151,7 @@ def is_outage(error: BaseException) -> bool:
 
 
 class PluginThread:
-    """Notifies one plugin. `tell` never blocks and never raises; it may be called in any thread."""
+    """Notifies one plugin. `enqueue` never blocks and never raises; it may be called in any thread."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class PluginThread:
     def waiting(self) -> int:
         return self._calls.qsize()
 
-    def tell(self, hook: str, value: Any) -> None:
+    def enqueue(self, hook: str, value: Any) -> None:
         """Queue a call of the plugin's hook."""
         if not self.account.is_on() or self._hangs():
             return
@@ -220,16 +220,16 @@ class PluginThread:
                 self._heard += 1
                 self._call(hook, value)
             else:
-                self._caught_up()
+                self._batch_delivered()
                 if value.set_running_or_notify_cancel():  # otherwise the caller no longer waits for it
                     value.set_result(None)
             if not self._calls.qsize():
-                self._caught_up()
+                self._batch_delivered()
                 time.sleep(REST_SECONDS)
 
-    def _caught_up(self) -> None:
-        if self._heard and CAUGHT_UP in self._functions:
-            self._call(CAUGHT_UP, BatchDelivered(self._heard))
+    def _batch_delivered(self) -> None:
+        if self._heard and BATCH_DELIVERED in self._functions:
+            self._call(BATCH_DELIVERED, BatchDelivered(self._heard))
         self._heard = 0
 
     def _call(self, hook: str, value: Any) -> None:
@@ -241,7 +241,7 @@ class PluginThread:
         except BaseException as error:  # includes sys.exit, which must not end this thread
             self.account.failed(hook, error)
         else:
-            self.account.told += 1
+            self.account.delivered += 1
             self.account.succeeded(hook)
         finally:
             self._called_at = None

@@ -151,7 +151,7 @@ class Engines:
 
     async def close(self) -> None:
         """Send the remaining notifications, and close all connections."""
-        await briefly(self.notices.tell())
+        await briefly(self.notices.flush())
         for connection in self._connections:
             await connection.close()
 

@@ -54,7 +54,7 @@ class EventSystem:
 
     In `PollingOnly` nothing listens. In `EventDrivenOnly` nothing polls while the listeners work; readers poll once
     whenever a listener returns. In `Hybrid` slow polls continue meanwhile. While a listener is lost, every mode polls
-    quickly; in all modes sweeps find what is missed. `on_looked` is called for each poll if performance monitoring is
+    quickly; in all modes sweeps find what is missed. `on_polled` is called for each poll if performance monitoring is
     on.
     """
 
@@ -64,13 +64,13 @@ class EventSystem:
         capabilities: Capabilities,
         clock: Clock,
         random: Random,
-        on_looked: Callable[[QueuePolled], None] | None = None,
+        on_polled: Callable[[QueuePolled], None] | None = None,
     ) -> None:
         self.settings = settings
         self.mode: DeploymentMode = effective_mode(settings.deployment_mode, capabilities)
         self.is_running = False
         self._capabilities, self._changed = capabilities, asyncio.Event()
-        self._clock, self._random, self._on_looked = clock, random, on_looked
+        self._clock, self._random, self._on_polled = clock, random, on_polled
         self.tally = Tally()
         self._listeners: dict[str, NotificationListener] = {}
 
@@ -79,20 +79,20 @@ class EventSystem:
         """Return the listeners that listen or try to, by source name; none in `PollingOnly`."""
         return {name: listener for name, listener in self._listeners.items() if listener.wanted}
 
-    def follow(self, sources: Sequence[Source], look: Callable[[], None]) -> list[Service]:
+    def follow(self, sources: Sequence[Source], poll_all: Callable[[], None]) -> list[Service]:
         """Return the services that listen to these sources whenever the mode asks for it.
 
-        `look` makes all queue readers poll once: it is called when notifications may have been missed.
+        `poll_all` makes all queue readers poll once: it is called when notifications may have been missed.
         """
-        return [self._listener(source, look).run for source in sources]
+        return [self._listener(source, poll_all).run for source in sources]
 
-    def _listener(self, source: Source, look: Callable[[], None]) -> NotificationListener:
+    def _listener(self, source: Source, poll_all: Callable[[], None]) -> NotificationListener:
         listener = NotificationListener(
             source,
             self.settings,
             self._random,
             wanted=self._listens,
-            changed=look,
+            changed=poll_all,
             pause=self.longest_pause,
         )
         self._listeners[source.name] = listener
@@ -132,17 +132,17 @@ class EventSystem:
             yield poll
         except (DatabaseError, MessagingError):
             self.tally.look_failed(self._clock.monotonic())
-            self._looked(poll, began, polled=polled, failed=True)
+            self._notify_poll(poll, began, polled=polled, failed=True)
             raise
         now = self._clock.monotonic()
         seconds = now - began if self.settings.health.performance_monitoring_enabled else None
-        self.tally.succeeded(now, found=poll.found, polled=polled, seconds=seconds)
-        self._looked(poll, began, polled=polled, failed=False)
+        self.tally.succeeded(now, received=poll.found, polled=polled, seconds=seconds)
+        self._notify_poll(poll, began, polled=polled, failed=False)
 
-    def _looked(self, poll: QueuePoll, began: float, *, polled: bool, failed: bool) -> None:
-        if self._on_looked is not None and self.settings.health.performance_monitoring_enabled:
+    def _notify_poll(self, poll: QueuePoll, began: float, *, polled: bool, failed: bool) -> None:
+        if self._on_polled is not None and self.settings.health.performance_monitoring_enabled:
             duration_ms = (self._clock.monotonic() - began) * 1000
-            self._on_looked(QueuePolled(poll.found, not polled, failed, duration_ms))
+            self._on_polled(QueuePolled(poll.found, not polled, failed, duration_ms))
 
     def listening(self) -> Listening:
         all_of_them, listeners = self._listeners.values(), self.listeners.values()

@@ -30,9 +30,9 @@ def process_health(
     return ListeningHealth(worst, "; ".join(area.reason for area in areas if area.reason))
 
 
-def _breakers(found: BreakersHealth) -> ListeningHealth:
-    status = BREAKERS_PART[found.status]
-    return ListeningHealth(status, "" if status is HealthStatus.HEALTHY else found.message)
+def _breakers(breakers: BreakersHealth) -> ListeningHealth:
+    status = BREAKERS_PART[breakers.status]
+    return ListeningHealth(status, "" if status is HealthStatus.HEALTHY else breakers.message)
 
 
 def _service(name: str, times: int) -> ListeningHealth:

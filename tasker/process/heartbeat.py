@@ -44,11 +44,11 @@ class ProcessHeartbeat:
         await briefly(self._registry.stop(self._entry.worker))
 
 
-async def briefly(telling: Awaitable[None]) -> None:
+async def briefly(notification: Awaitable[None]) -> None:
     """Await a farewell for a limited time and ignore database errors: others notice the end by themselves."""
     with contextlib.suppress(DatabaseError, TimeoutError):
         async with asyncio.timeout(TELL_SECONDS):
-            await telling
+            await notification
 
 
 async def end_dead_leases(engine: Engine) -> None:

@@ -122,11 +122,11 @@ class NotificationListener:
         self.reconnections += after.is_listening and before.reception is MessageSource.POLLING_FALLBACK
         kind = notice(before, after, self._settings.listener.max_retry_attempts)
         if kind is not Notice.NONE:
-            self._tell(kind, problem)
+            self._log_notice(kind, problem)
         if before.is_listening != after.is_listening:
             self._changed()
 
-    def _tell(self, kind: Notice, problem: TaskerError | None) -> None:
+    def _log_notice(self, kind: Notice, problem: TaskerError | None) -> None:
         head = f"{self._settings.system_id}: {self.source.name}"
         if problem is None:
             level = logging.WARNING if self._told else logging.DEBUG

@@ -68,7 +68,7 @@ def _of_buffer(buffer: Buffer) -> Iterator[Sample]:
         yield Sample("domain_events_dropped_total", buffer.full or 0)
 
 
-def of_looks(tally: Tally) -> Iterator[Sample]:
+def of_polls(tally: Tally) -> Iterator[Sample]:
     """Return the metrics of queue polls."""
     yield Sample("tasker_worker_events_processed_total", tally.processed)
     yield Sample("tasker_worker_events_failed_total", tally.failed)

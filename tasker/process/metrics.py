@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tasker.execution.step_metrics import LABELS, MEANINGS
 from tasker.messaging.listening_modes import DeploymentMode, HealthStatus
 from tasker.metrics import Metric
 from tasker.orchestration.dead_letters import StalenessSearch
 from tasker.plugins.host import PluginState
 from tasker.process.event_system import EventSystem
 from tasker.process.metric_aliases import CATALOGUE as ALIASES
-from tasker.process.metric_aliases import of_breakers, of_load, of_looks
+from tasker.process.metric_aliases import of_breakers, of_load, of_polls
 from tasker.process.observed import Buffer, ProcessSnapshot
 from tasker.services.fleet.metric_catalogue import CATALOGUE as OF_SERVERS
 from tasker.services.fleet.metric_catalogue import OF_BREAKERS, Catalogue, Described, Sample
 from tasker.services.fleet.metrics import breaker_samples
 from tasker.version import __version__
 
+OUTCOMES = ("fired", "queued", "skipped", "missed", "refused")
+"""Outcomes of the fire times of schedules."""
 ACCESS = ("tasker_auth_", "tasker_permission_")
 MODES = {
     DeploymentMode.HYBRID: "hybrid",
@@ -82,6 +85,11 @@ PROCESS_CATALOGUE: Catalogue = {
     "tasker_polling_messages_found_total": Described(
         "counter", "Those of them that nothing had announced; few where listeners work."
     ),
+    "tasker_schedule_fires_total": Described(
+        "counter",
+        "Fire times of schedules that this process handled, by outcome (fired, queued, skipped, missed, refused).",
+        ("outcome",),
+    ),
     "tasker_staleness_detection_runs_total": Described(
         "counter",
         "Searches for stale tasks by this process, since it started. One process at a time searches for all: of what is"
@@ -95,6 +103,14 @@ PROCESS_CATALOGUE: Catalogue = {
     "worker_handler_semaphore_wait_ms": Described(
         "histogram", "The wait of a claimed step for a thread or a child process; most do not wait."
     ),
+    **{
+        name: Described(
+            "counter" if name.endswith("_total") else "histogram",
+            meaning,
+            (*LABELS, "result") if "duration" in name else LABELS,
+        )
+        for name, meaning in MEANINGS.items()
+    },
     **ALIASES,
     **{name: described for name, described in OF_SERVERS.items() if name.startswith(ACCESS)},
 }
@@ -114,8 +130,11 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
     yield from breaker_samples(observed.process.breakers.readings())
     yield from of_breakers(observed.process.breakers)
     yield from _of_events(observed.process.events)
-    yield from of_looks(observed.process.events.tally)
+    yield from of_polls(observed.process.events.tally)
     yield from _of_staleness(observed.process.upkeep.staleness)
+    firing = observed.process.upkeep.firing
+    for outcome in OUTCOMES:
+        yield Sample("tasker_schedule_fires_total", firing.outcomes[outcome] if firing else 0, {"outcome": outcome})
     if observed.kind == "worker":
         load = observed.load()
         yield Sample("tasker_steps_slots", load.slots)
@@ -134,8 +153,8 @@ def samples(observed: ProcessSnapshot) -> Iterator[Sample]:
 
 def histograms(observed: ProcessSnapshot) -> Sequence[Metric]:
     """Return the histograms that the process itself records."""
-    waits = observed.load().waits
-    return [observed.process.upkeep.staleness.durations, *([waits] if waits else [])]
+    load = observed.load()
+    return [observed.process.upkeep.staleness.durations, *([load.waits] if load.waits else []), *load.steps]
 
 
 def _of_events(events: EventSystem) -> Iterator[Sample]:
@@ -169,7 +188,7 @@ def _of_buffer(buffer: Buffer) -> Iterator[Sample]:
 
 def _of_plugin(state: PluginState) -> Iterator[Sample]:
     named = {"plugin": state.name}
-    yield Sample("tasker_plugin_calls_total", state.told, named)
+    yield Sample("tasker_plugin_calls_total", state.delivered, named)
     yield Sample("tasker_plugin_dropped_total", state.dropped, named)
     yield Sample("tasker_plugin_waiting", state.waiting, named)
     yield Sample("tasker_plugin_off", bool(state.off), named)

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 from tasker.dataclasses import dataclass
 from tasker.engine.plans import PlanCache
 from tasker.messaging.listening_modes import HealthStatus, ListeningHealth
-from tasker.metrics import Histogram
+from tasker.metrics import Histogram, Metric
 from tasker.orchestration.upkeep import Upkeep
 from tasker.plugins.host import PluginHost
 from tasker.process.event_system import EventSystem
@@ -53,20 +53,22 @@ class WorkerLoad:
     """Load of a worker: its slots, claims, released steps and the reasons why it stops claiming.
 
     `slots` is the number of steps that it can run at the same time, `busy` the number of its claims, `given_back` the
-    number of steps released without an attempt. `held_by` are the current reasons why it claims nothing; `refusals`
-    counts how often it claimed nothing or less, by reason. `waiting` is the number of steps that wait for a thread or a
-    child process, `waits_ms` the longest current wait, `waits` the histogram of all waits. `busy_in` counts claims by
-    namespace, for all served namespaces; `left_behind` counts threads that still run a handler whose attempt has ended.
+    number of steps released without an attempt. `throttled_by` are the current reasons why it claims nothing;
+    `refusals` counts how often it claimed nothing or less, by reason. `waiting` is the number of steps that wait for a
+    thread or a child process, `waits_ms` the longest current wait, `waits` the histogram of all waits; `steps` are the
+    metrics of its steps. `busy_in` counts claims by namespace, for all served namespaces; `left_behind` counts threads
+    that still run a handler whose attempt has ended.
     """
 
     slots: int = 0
     busy: int = 0
     given_back: int = 0
-    held_by: Collection[str] = ()
+    throttled_by: Collection[str] = ()
     refusals: Mapping[str, int] = field(default_factory=dict)
     waiting: int = 0
     waits_ms: float = 0.0
     waits: Histogram | None = None
+    steps: Sequence[Metric] = ()
     buffers: Sequence[Buffer] = ()
     busy_in: Mapping[str, int] = field(default_factory=dict)
     left_behind: int = 0
@@ -110,7 +112,7 @@ class ProcessSnapshot:
 
     def areas(self) -> Mapping[str, ListeningHealth]:
         """Return the health of each part of the process."""
-        held, crashes = sorted(self.load().held_by), self.process.supervisor.recent_crashes()
+        held, crashes = sorted(self.load().throttled_by), self.process.supervisor.recent_crashes()
         off = [state.name for state in self.process.plugins.states() if state.off]
         return {
             "events": self.process.events.health(),
@@ -121,8 +123,8 @@ class ProcessSnapshot:
         }
 
 
-def _of_breakers(found: BreakersHealth) -> ListeningHealth:
-    return ListeningHealth(BREAKERS_PART[found.status], found.message)
+def _of_breakers(breakers: BreakersHealth) -> ListeningHealth:
+    return ListeningHealth(BREAKERS_PART[breakers.status], breakers.message)
 
 
 def _degraded(reason: str) -> ListeningHealth:

@@ -41,11 +41,11 @@ class Orchestrator:
         """Start working. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self.supervisor.running:
             await self._context.messaging.ensure_orchestration_queues()
-            listeners = self.events.follow(self._sources(), self.actors.look_again)
+            listeners = self.events.follow(self._sources(), self.actors.recheck)
             actors = self.actors.services()
             parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]
             self.supervisor.start([*parts, *listeners])
-            self._context.plugins.tell("tasker_process_started", self._info)
+            self._context.plugins.notify("tasker_process_started", self._info)
             self._backgrounds.start(self._context.url)
 
     def _sources(self) -> list[Source]:
@@ -63,16 +63,16 @@ class Orchestrator:
     async def _end(self) -> None:
         worked = self.supervisor.running
         if worked:
-            self._context.plugins.tell("tasker_process_stopping", self._info)
+            self._context.plugins.notify("tasker_process_stopping", self._info)
         await asyncio.gather(self.actors.drain(), self.upkeep.drain())
         await self.supervisor.stop()
         await self._heartbeat.leave()
         await self._context.engines.close()
         await self._backgrounds.stop()
         if worked:
-            self._context.plugins.tell("tasker_process_stopped", self._info)
+            self._context.plugins.notify("tasker_process_stopped", self._info)
             await self._context.plugins.settle()
-            self._context.plugins.tell_failures()
+            self._context.plugins.log_failures()
 
     def health(self) -> ListeningHealth:
         """Return the health of the process: event listening, breakers, and crashed services."""
@@ -84,8 +84,8 @@ class Orchestrator:
     def _on_notification(self, notification: Notification) -> None:
         channel, payload = notification
         if channel == PAUSES_CHANNEL:
-            self.actors.pauses.look_again()
+            self.actors.pauses.recheck()
         elif channel == TIMERS_CHANNEL:
-            self.upkeep.heard(payload)
+            self.upkeep.on_notification(payload)
         else:
             self.actors.wake()

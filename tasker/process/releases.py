@@ -50,7 +50,7 @@ class ClaimReleaser:
         if due is not None:
             self._schedule.due_in(due)
 
-    async def release_held(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
+    async def release_backlog(self, namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
         """Enqueue backlogged steps of these namespaces by rank while there is room; return claims like a claim call."""
         args = {**self._caller(slots).args(), "namespace_ids": namespace_ids, "limit": RELEASE_SLICE}
         answer = await self._engine.call_typed("backlog", args, BacklogAnswer)
@@ -68,12 +68,13 @@ async def release_claims(
 
     async def release(part: Sequence[ReleasedClaim]) -> None:
         await processor.apply(
-            [released_change(released.claim, released.note, released.delay_ms) for released in part], caller
+            [released_change(released.claim, released.note, released.delay_ms, released.snoozes) for released in part],
+            caller,
         )
 
-    async def without_note(each: ReleasedClaim, error: DataRefused) -> None:
-        log_line(_log, logging.WARNING, "release_note_not_stored", ids_of(each.claim) | {"error": str(error)})
-        await processor.apply([released_change(each.claim, {}, each.delay_ms)], caller)
+    async def without_note(claim: ReleasedClaim, error: DataRefused) -> None:
+        log_line(_log, logging.WARNING, "release_note_not_stored", ids_of(claim.claim) | {"error": str(error)})
+        await processor.apply([released_change(claim.claim, {}, claim.delay_ms, claim.snoozes)], caller)
 
     await halved(given_back, release, without_note)
     return min((released.delay_ms for released in given_back if released.delay_ms is not None), default=None)
@@ -84,7 +85,7 @@ class Repairs:
 
     def __init__(self, engine: Engine, plans: PlanStore, settings: SweepSettings) -> None:
         self._engine = engine
-        everything = replace(settings, mend_ms=0, whole=True)
+        everything = replace(settings, repair_ms=0, whole=True)
         self._woken = set[str]()
         self._sweeper = Sweeper(engine, ResultProcessor(engine, random), plans, random, everything, self._advanced)
 

@@ -24,7 +24,7 @@ class FromSettings(Protocol):
 
     @property
     def settings(self) -> Settings | None:
-        """Return the settings that everything was made of; None without a configuration."""
+        """Return the settings with which the process was built; None without a configuration."""
         ...
 
     @property

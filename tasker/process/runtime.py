@@ -76,7 +76,7 @@ class Runtime:
         if not self.supervisor.running:
             self._begun = True
             await self._begin()
-            self._context.plugins.tell("tasker_process_started", self._info())
+            self._context.plugins.notify("tasker_process_started", self._info())
             self._backgrounds.start(self._context.url)
 
     def _info(self) -> ProcessInfo:
@@ -85,7 +85,7 @@ class Runtime:
     async def _begin(self) -> None:
         if self.actors.actors:  # first: while the broker is away, registering would be of no use
             await self._context.messaging.ensure_orchestration_queues()
-        listeners = self.events.follow(self._sources(), self._look_again)
+        listeners = self.events.follow(self._sources(), self._recheck)
         await self._membership.join(self.fenced, self.execution.lease_renewal)
         working = [*self.execution.services(), self.upkeep.run, self._context.engines.notices.run, self._watch]
         working.append(self._membership.keep_listed)
@@ -103,7 +103,7 @@ class Runtime:
             self.namespaces.append(namespace)
             if self.supervisor.running:
                 sources = step_news(self._context.messaging, [namespace], self.wake)
-                self.supervisor.start(self.events.follow(sources, self._look_again))
+                self.supervisor.start(self.events.follow(sources, self._recheck))
         elif self._membership.up_to_date:
             return
         if self.supervisor.running:
@@ -112,8 +112,8 @@ class Runtime:
 
     def health(self) -> ListeningHealth:
         """Return the health of the process: event listening, breakers, crashed services, and throttled claims."""
-        crashes, held_by = self.supervisor.recent_crashes(), self.execution.held_by()
-        return process_health(self.events.health(), self.breakers.health(), crashes, held_by)
+        crashes, throttled_by = self.supervisor.recent_crashes(), self.execution.throttled_by()
+        return process_health(self.events.health(), self.breakers.health(), crashes, throttled_by)
 
     @property
     def connection(self) -> Statements:
@@ -150,7 +150,7 @@ class Runtime:
             await to_its_end(self._leave(worked, give_back_seconds))
 
     async def _settle(self, grace_seconds: float) -> None:
-        self._context.plugins.tell("tasker_process_stopping", self._info())
+        self._context.plugins.notify("tasker_process_stopping", self._info())
         self.execution.stop_claiming()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
@@ -161,9 +161,9 @@ class Runtime:
         await self._give_back(give_back_seconds)
         await self._end()
         if worked:
-            self._context.plugins.tell("tasker_process_stopped", self._info())
+            self._context.plugins.notify("tasker_process_stopped", self._info())
             await self._context.plugins.settle()
-            self._context.plugins.tell_failures()
+            self._context.plugins.log_failures()
 
     async def _give_back(self, seconds: float) -> None:
         self.worker.claims.stop_all(ClaimReleased)
@@ -177,11 +177,11 @@ class Runtime:
         await self._context.engines.close()
         await self._backgrounds.stop()
 
-    def _look_again(self) -> None:
+    def _recheck(self) -> None:
         if not self.is_listening:  # another component may have met the new server first and reconnected the worker
             self.worker.forget()
         self.execution.claimer.start_over()
-        self.actors.look_again()
+        self.actors.recheck()
         self._on_elsewhere(())
 
     def _on_notification(self, notification: Notification) -> None:
@@ -192,9 +192,9 @@ class Runtime:
         elif channel == ready_channel("orchestration"):
             self.actors.wake()
         elif channel == PAUSES_CHANNEL:
-            self.actors.pauses.look_again()
+            self.actors.pauses.recheck()
         elif channel == TIMERS_CHANNEL:
-            self.upkeep.heard(payload)
+            self.upkeep.on_notification(payload)
         elif channel == "tasker_cancelled":
             self.worker.claims.stop_task(payload)
             self._on_elsewhere([payload])

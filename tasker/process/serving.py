@@ -114,7 +114,7 @@ async def serve(
             log_line(_log, logging.INFO, f"{name.capitalize()} bootstrap complete", who | served)
             together = int(os.environ.get(PROCESSES_VARIABLE, "1"))
             await log_capacity(resources.url, purposes_of(connections, resources.messaging), together)
-            await stop.asked()
+            await stop.requested()
             _log.info("Initiating graceful shutdown: stopping %s", title)
             await server.stop()
             _log.info("%s shutdown complete", name.capitalize())

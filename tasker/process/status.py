@@ -62,7 +62,7 @@ CHECKED = {
 The part `events` stands for the database: nothing here queries it, but the process learns of work through it.
 """
 NEEDED = ("database", "command_processor", "queue_processing")
-Told = dict[str, Any]
+StatusDocument = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,12 @@ class ProcessStatus:
     connections: int = 0
     metrics: Sequence[Metric] = ()
 
-    def basic(self, status: str | None = None) -> Told:
+    def basic(self, status: str | None = None) -> StatusDocument:
         """Return `status` (by default the worst status of the process's parts), `timestamp` and `worker_id`."""
         current_status = status or str(self.observed.process.health().status).lower()
         return {"status": current_status, "timestamp": datetime.now(UTC), "worker_id": self.observed.identity()}
 
-    def ready(self) -> tuple[Told, str]:
+    def ready(self) -> tuple[StatusDocument, str]:
         """Return the readiness checks and the reason why the process is not ready (empty if it is)."""
         checks = self._checks(NEEDED)
         ill = [name for name, check in checks.items() if check["status"] in ("unhealthy", "critical")]
@@ -89,11 +89,11 @@ class ProcessStatus:
         )
         return {**self.basic("not_ready" if reason else "ready"), "checks": checks, "system_info": self.info()}, reason
 
-    def detailed(self) -> Told:
+    def detailed(self) -> StatusDocument:
         """Return the status of every part, with the reason if it is not healthy."""
         return {**self.basic(), "checks": self._checks(CHECKED), "system_info": self.info()}
 
-    def info(self) -> Told:
+    def info(self) -> StatusDocument:
         """Return version, environment and configuration of the process."""
         process = self.observed
         return {
@@ -112,7 +112,7 @@ class ProcessStatus:
         text = exposition(PROCESS_CATALOGUE, [*samples(self.observed), *access.samples()])
         return text + families([*histograms(self.observed), access.verification, *self.metrics])
 
-    def events(self) -> Told:
+    def events(self) -> StatusDocument:
         """Return delivery counts of domain events since the start; every subscriber is reached through the channel."""
         counts = self.observed.events()
         return {
@@ -131,7 +131,7 @@ class ProcessStatus:
             "worker_id": self.observed.identity(),
         }
 
-    def cache(self) -> Told | None:
+    def cache(self) -> StatusDocument | None:
         """Return statistics of the template cache, or None without a cache."""
         if (cache := self.observed.cache) is None:
             return None
@@ -146,7 +146,7 @@ class ProcessStatus:
             "supported_namespaces": sorted({entry.plan.namespace for entry in cache.plans.values()}),
         }
 
-    def templates(self, namespace: str | None = None, *, include_cache_stats: bool = False) -> Told:
+    def templates(self, namespace: str | None = None, *, include_cache_stats: bool = False) -> StatusDocument:
         """Return the served namespaces, the templates found at the start, and the handlers."""
         plans = [plan for plan in self.observed.plans if namespace in (None, plan.namespace)]
         return {
@@ -157,7 +157,7 @@ class ProcessStatus:
             "cache_stats": self.cache() if include_cache_stats else None,
         }
 
-    def template(self, namespace: str, name: str, version: str) -> Told:
+    def template(self, namespace: str, name: str, version: str) -> StatusDocument:
         """Return the compiled form of a template found at the start. Raises `TemplateNotFound`."""
         plan = self.plan(namespace, name, version)
         metadata = {
@@ -176,7 +176,7 @@ class ProcessStatus:
             "cache_age_seconds": entry and round(time.time() - entry.since),
         }
 
-    def validation(self, namespace: str, name: str, version: str) -> Told:
+    def validation(self, namespace: str, name: str, version: str) -> StatusDocument:
         """Return whether each step of the template has a handler here. Raises `TemplateNotFound`."""
         plan = self.plan(namespace, name, version)
         handlers = sorted({step.handler.callable for step in plan.steps})
@@ -190,14 +190,14 @@ class ProcessStatus:
                 return plan
         raise TemplateNotFound(f"this process found no template {namespace}/{name}:{version}", hint="see /v1/templates")
 
-    def _checks(self, names: Collection[str]) -> dict[str, Told]:
+    def _checks(self, names: Collection[str]) -> dict[str, StatusDocument]:
         began, now = time.perf_counter(), datetime.now(UTC)
         areas = self.observed.areas()
         took_ms = round((time.perf_counter() - began) * 1000)
         return {name: _check(areas[CHECKED[name]], now, took_ms) for name in names}
 
 
-def _check(health: ListeningHealth, now: datetime, took_ms: int) -> Told:
+def _check(health: ListeningHealth, now: datetime, took_ms: int) -> StatusDocument:
     status = "healthy" if health.status is HealthStatus.HEALTHY else str(health.status).lower()
     return {"status": status, "message": health.reason or None, "duration_ms": took_ms, "last_checked": now}
 
@@ -207,7 +207,7 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
     worker = runtime.worker
 
     def load() -> WorkerLoad:
-        held_by, refusals = runtime.execution.held_by(), worker.slots.holds
+        throttled_by, refusals = runtime.execution.throttled_by(), worker.slots.holds
         runner, slots, buffers = (
             runtime.execution.runner,
             runtime.settings.dispatch.max_concurrent_handlers,
@@ -216,8 +216,16 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.released_count
-        counts = len(waiting), waits_ms, runner.waits(), buffers, _busy_in(runtime), runner.leaked_threads
-        return WorkerLoad(slots, busy, given_back, held_by, refusals, *counts)
+        counts = (
+            len(waiting),
+            waits_ms,
+            runner.waits(),
+            worker.metrics.all(),
+            buffers,
+            _busy_in(runtime),
+            runner.leaked_threads,
+        )
+        return WorkerLoad(slots, busy, given_back, throttled_by, refusals, *counts)
 
     return ProcessSnapshot(
         "worker",

@@ -137,18 +137,18 @@ class Stop:
 
     def __init__(self, limit_seconds: float, exit_now: Callable[[int], object] = os._exit) -> None:
         self._limit, self._exit = limit_seconds, exit_now
-        self._loop, self._asked = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._requested = asyncio.get_running_loop(), asyncio.Event()
         self._signals, self._process = 0, os.getpid()
         for number in stopping_signals():
             signal.signal(number, lambda number, frame: self._signalled(number))
 
-    async def asked(self) -> None:
+    async def requested(self) -> None:
         """Return at the first signal."""
-        await self._asked.wait()
+        await self._requested.wait()
 
     async def interrupted(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run `work` until it ends, or cancel it at the first signal; return True in that case."""
-        stop_request, working = asyncio.ensure_future(self.asked()), asyncio.ensure_future(work)
+        stop_request, working = asyncio.ensure_future(self.requested()), asyncio.ensure_future(work)
         await asyncio.wait([stop_request, working], return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             working.cancel()
@@ -164,7 +164,7 @@ class Stop:
         self._signals += 1
         if self._signals > 1:
             self._exit(128 + number)
-        self._loop.call_soon_threadsafe(self._asked.set)
+        self._loop.call_soon_threadsafe(self._requested.set)
         timer = threading.Timer(self._limit, self._overdue)
         timer.daemon = True
         timer.start()

@@ -59,7 +59,7 @@ class Supervisor:
         ended = True
         for task in reversed([task for task in self._tasks if task is not current]):
             if await _is_hanging(task) and await _is_hanging(task):
-                _log.error("service_not_stopping service=%s: it was told to stop and did not", task.get_name())
+                _log.error("service_not_stopping service=%s: it did not stop when requested", task.get_name())
                 ended = False
             elif task in self._tasks:
                 self._tasks.remove(task)

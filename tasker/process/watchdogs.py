@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHORTEST_SECONDS = 5.0
 """Shortest time limit: on a machine short of processors a process may wait that long for its turn."""
-LOOKS = 5
+CHECKS_PER_LIMIT = 5
 
 
 @contextmanager
@@ -50,10 +50,10 @@ def watch_interpreter(limit_seconds: float) -> Iterator[None]:
             faulthandler.cancel_dump_traceback_later()
 
 
-def _put_off(stop: threading.Event, limit: float, told: TextIO) -> None:
+def _put_off(stop: threading.Event, limit: float, output: TextIO) -> None:
     while not stop.is_set():
-        faulthandler.dump_traceback_later(limit, exit=True, file=told)
-        stop.wait(limit / LOOKS)
+        faulthandler.dump_traceback_later(limit, exit=True, file=output)
+        stop.wait(limit / CHECKS_PER_LIMIT)
 
 
 def _suspend(_signal: int, _frame: FrameType | None) -> None:
@@ -69,7 +69,7 @@ def _has_descriptor(stream: TextIO | None) -> bool:
         return False
 
 
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 PAUSE_SECONDS = 5.0
 """Pause between attempts to start the server, in seconds."""
 
@@ -79,7 +79,7 @@ _log = logging.getLogger("tasker.embedded")
 async def restart_embedded_server(server: EmbeddedServer) -> None:
     """Restart the server whenever it dies, until cancelled; its users wait for it as in any outage of a database."""
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)
         if not server.is_running():
             await _start_again(server)
 

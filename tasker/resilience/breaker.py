@@ -220,21 +220,21 @@ class GuardedCircuit:
         """Return the permit of a call that may be made now, or None. A permit must be recorded or abandoned."""
         now = self._clock.monotonic()
         permit = self._breaker.allow(now)
-        self._tell(now)
+        self._notify_change(now)
         return permit
 
     def record_success(self, permit: Permit) -> None:
         """Record that the call of this permit succeeded."""
         now = self._clock.monotonic()
         self._breaker.succeeded(permit, now)
-        self._tell(now)
+        self._notify_change(now)
 
     def record_failure(self, permit: Permit, error: object = "") -> None:
         """Record that the call of this permit failed; `error` is shown as the reason."""
         self._error, self.sees_outage = str(error).partition("\n")[0], is_outage(error)
         now = self._clock.monotonic()
         self._breaker.failed(permit, now)
-        self._tell(now)
+        self._notify_change(now)
 
     def abandoned(self, permit: Permit) -> None:
         """Return the permit of a call whose outcome says nothing about the guarded resource."""
@@ -252,12 +252,12 @@ class GuardedCircuit:
         """Open the breaker for its timeout from now."""
         now = self._clock.monotonic()
         self._breaker.force_open(now)
-        self._tell(now)
+        self._notify_change(now)
 
     def force_closed(self) -> None:
         """Close the breaker and reset its counts."""
         self._breaker.force_closed()
-        self._tell(self._clock.monotonic())
+        self._notify_change(self._clock.monotonic())
 
     def metrics(self) -> BreakerCounts:
         """Return the counts since the start."""
@@ -293,7 +293,7 @@ class GuardedCircuit:
         self.record_success(permit)
         return answer
 
-    def _tell(self, now: float) -> None:
+    def _notify_change(self, now: float) -> None:
         if (state := self._breaker.state(now)) is self._told:
             return
         level = logging.WARNING if state is BreakerState.OPEN else logging.INFO

@@ -87,9 +87,9 @@ class Outage:
         if self.is_on or began < self._answered_at:
             return
         self._since = began
-        mends = "trying again until it answers" if error.retryable else "trying again, which will not mend it"
+        retries = "trying again until it answers" if error.retryable else "trying again, although that cannot help"
         level = logging.WARNING if error.retryable else logging.ERROR
-        self._log.log(level, "%s %s; %s", self._lost, " ".join(error.message.split()), mends)
+        self._log.log(level, "%s %s; %s", self._lost, " ".join(error.message.split()), retries)
 
     def refused(self, error: TaskerError) -> None:
         """Record that the server can be reached but cannot work: it accepts no writes, or lacks resources."""

@@ -36,17 +36,17 @@ async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> 
 
 
 async def redact_failures(
-    request: Request, found: Sequence[View], namespaces: Callable[[View], Iterable[str]]
+    request: Request, steps: Sequence[View], namespaces: Callable[[View], Iterable[str]]
 ) -> Sequence[View]:
     """Return dead letters without failure messages in namespaces with sensitive values.
 
     Messages are removed whole because the sensitive part of a message is unknown.
     """
     permitted = _permitted(request)
-    if permitted is None or not found:
-        return found
+    if permitted is None or not steps:
+        return steps
     hidden = await program_of(request).sensitive_values.namespaces(permitted)
-    return [without_messages(failure) if hidden.intersection(namespaces(failure)) else failure for failure in found]
+    return [without_messages(failure) if hidden.intersection(namespaces(failure)) else failure for failure in steps]
 
 
 async def may_search_inputs(request: Request, namespace: str | None) -> None:

@@ -210,13 +210,13 @@ def _telling(on_answered: OnAnswered, scope: Scope, send: Send) -> Send:
             endpoint = getattr(scope.get("route"), "path", "")
             duration_ms = (perf_counter() - began) * 1000
             answer = (scope["method"], endpoint, message["status"], scope["state"].get("problem"), duration_ms)
-            on_answered(RequestAnswered(*answer, datetime.now(UTC), *_place(scope)))
+            on_answered(RequestAnswered(*answer, datetime.now(UTC), *_trace_context(scope)))
         await send(message)
 
     return sent
 
 
-def _place(scope: Scope) -> TraceContext | tuple[()]:
+def _trace_context(scope: Scope) -> TraceContext | tuple[()]:
     headers = Headers(scope=scope)
     return accepted(headers.get("traceparent"), headers.get("tracestate")) or ()
 

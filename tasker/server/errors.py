@@ -37,6 +37,7 @@ from tasker.errors import (
     Overloaded,
     PlanUnreadable,
     PoolExhausted,
+    ScheduleNotFound,
     SchemaOutdated,
     StatementTimeout,
     StepNotFound,
@@ -76,6 +77,7 @@ KINDS: Mapping[type[TaskerError], Kind] = {
     TaskNotFound: Kind(404, "NOT_FOUND"),
     StepNotFound: Kind(404, "NOT_FOUND"),
     DeadLetterNotFound: Kind(404, "NOT_FOUND"),
+    ScheduleNotFound: Kind(404, "NOT_FOUND"),
     TemplateNotFound: Kind(404, "NOT_FOUND"),
     DuplicateTask: Kind(409, "CONFLICT"),
     InputInvalid: Kind(422, "BAD_REQUEST"),
@@ -161,19 +163,19 @@ Answering = Callable[[Mapping[str, Any], Scope], Response]
 """Makes the answer to a request of a problem, where no route does."""
 
 
-def answer(found: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
+def answer(document: Mapping[str, Any], scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
     """Return the problem as the answer to the request of this scope."""
     sent = dict(headers or {})
-    if seconds := found["error"].get("retry_after_seconds"):
+    if seconds := document["error"].get("retry_after_seconds"):
         sent["Retry-After"] = str(seconds)
-    if found["status"] == 401:
+    if document["status"] == 401:
         sent["WWW-Authenticate"] = "Bearer"
-    scope["state"]["problem"] = found["error"]["code"]
-    body = {**found, "instance": scope["path"], "request_id": scope["state"]["request_id"]}
-    return Response(orjson.dumps(body, default=str), found["status"], sent, MEDIA_TYPE)
+    scope["state"]["problem"] = document["error"]["code"]
+    body = {**document, "instance": scope["path"], "request_id": scope["state"]["request_id"]}
+    return Response(orjson.dumps(body, default=str), document["status"], sent, MEDIA_TYPE)
 
 
-def tell(error: TaskerError, scope: Scope) -> None:
+def log_error(error: TaskerError, scope: Scope) -> None:
     """Log the details that the client does not get. Errors of an outage are logged at DEBUG: the outage is logged
     once."""
     status = kind_of(error).status
@@ -224,7 +226,7 @@ def answer_failures(app: FastAPI) -> None:
 
 async def _of_a_service(request: Request, error: Exception) -> Response:
     assert isinstance(error, TaskerError)
-    tell(error, request.scope)
+    log_error(error, request.scope)
     is_within = request.method == "POST" and not request.path_params
     return answer(problem_of(error, within=is_within, for_page=False), request.scope)
 
@@ -235,7 +237,7 @@ async def _of_a_malformed_request(request: Request, error: Exception) -> Respons
     if _is_unannounced(request, error):
         details = problem(415, "the body is not announced as JSON", hint="send Content-Type: application/json")
         return answer(details, request.scope)
-    errors = [_place(violation) for violation in error.errors()]
+    errors = [_error_location(violation) for violation in error.errors()]
     first = errors[0]
     more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
     message = f"{first['pointer'] or 'the request'}: {first['message']}{more}"
@@ -253,10 +255,10 @@ def _is_unannounced(request: Request, error: RequestValidationError) -> bool:
     return bool(error.body) and not is_json(request)
 
 
-def _place(found: Mapping[str, Any]) -> dict[str, str]:
-    if found["type"] == "json_invalid":
-        return {"pointer": "", "message": f"not JSON: {found['ctx']['error']} at character {found['loc'][-1]}"}
-    return {"pointer": _pointer(found["loc"]), "message": found["msg"].removeprefix("Value error, ")}
+def _error_location(error: Mapping[str, Any]) -> dict[str, str]:
+    if error["type"] == "json_invalid":
+        return {"pointer": "", "message": f"not JSON: {error['ctx']['error']} at character {error['loc'][-1]}"}
+    return {"pointer": _pointer(error["loc"]), "message": error["msg"].removeprefix("Value error, ")}
 
 
 def _pointer(loc: tuple[int | str, ...]) -> str:

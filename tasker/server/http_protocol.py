@@ -204,9 +204,9 @@ class LimitedProtocol(HttpToolsProtocol):
         """Abort the connection if its client reads none of the waiting data for `stall_seconds`."""
         waiting = self.transport.get_write_buffer_size()
         if waiting and self._stall_timer is None:
-            self._stall_timer = self.loop.call_later(self._limits.stall_seconds, self._look_at_writing, waiting)
+            self._stall_timer = self.loop.call_later(self._limits.stall_seconds, self._check_writing, waiting)
 
-    def _look_at_writing(self, before: int) -> None:
+    def _check_writing(self, before: int) -> None:
         self._stall_timer = None
         waiting = self.transport.get_write_buffer_size()
         if waiting and waiting >= before:

@@ -228,30 +228,30 @@ configuration_routes = router("configuration")
 TEMPLATES = needs(Permission.WORKER_TEMPLATES_READ)
 
 
-def telling(request: Request) -> ProcessStatus:
+def status_of(request: Request) -> ProcessStatus:
     """Return the status service of this process."""
-    status: ProcessStatus = request.app.state.telling
+    status: ProcessStatus = request.app.state.process_status
     return status
 
 
 @routes.get("/health", response_model=BasicHealthResponse)
 async def health(request: Request) -> Json:
     """Return the worst status of the process's parts: `healthy`, `degraded` or `unhealthy`."""
-    return Json(telling(request).basic())
+    return Json(status_of(request).basic())
 
 
 @routes.get("/health/live", response_model=BasicHealthResponse)
 @routes.get("/live", response_model=BasicHealthResponse, include_in_schema=False)
 async def live(request: Request) -> Json:
     """Confirm that the process is alive. An unreachable database is no reason to restart it."""
-    return Json(telling(request).basic("alive"))
+    return Json(status_of(request).basic("alive"))
 
 
 @routes.get("/health/ready", response_model=WorkerReadinessResponse, responses={503: {"description": "not ready"}})
 @routes.get("/ready", response_model=WorkerReadinessResponse, include_in_schema=False)
 async def ready(request: Request) -> Response:
     """Return whether the process is ready: 503 while it starts, stops, or cannot learn of work."""
-    report, reason = telling(request).ready()
+    report, reason = status_of(request).ready()
     if reason:
         kind, code = "not_ready", "SERVICE_UNAVAILABLE"
         return answer(problem(503, reason, kind=kind, code=code, checks=report["checks"]), request.scope)
@@ -261,27 +261,27 @@ async def ready(request: Request) -> Response:
 @routes.get("/health/detailed", response_model=WorkerDetailedHealthResponse)
 async def detailed(request: Request) -> Json:
     """Return the status of every part, with the reason if it is not healthy."""
-    return Json(telling(request).detailed())
+    return Json(status_of(request).detailed())
 
 
 @routes.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> PlainTextResponse:
     """Return the metrics of this process in the Prometheus text format."""
-    text = telling(request).numbers(request.app.state.access)
+    text = status_of(request).numbers(request.app.state.access)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 
 @routes.get("/metrics/events", response_model=DomainEventStats)
 async def domain_event_stats(request: Request) -> Json:
     """Return delivery counts of the domain events of this process since its start."""
-    return Json(telling(request).events())
+    return Json(status_of(request).events())
 
 
 @routes.get("/v1/templates", response_model=ServedTemplatesResponse, responses=refusals(), **TEMPLATES)
 @routes.get("/templates", response_model=ServedTemplatesResponse, include_in_schema=False, **TEMPLATES)
 async def templates(request: Request, namespace: str | None = None, include_cache_stats: bool = False) -> Json:
     """Return the served namespaces, the templates found at the start, and the handlers."""
-    return Json(telling(request).templates(namespace, include_cache_stats=include_cache_stats))
+    return Json(status_of(request).templates(namespace, include_cache_stats=include_cache_stats))
 
 
 @routes.get(
@@ -293,7 +293,7 @@ async def templates(request: Request, namespace: str | None = None, include_cach
 async def template(request: Request, namespace: str, name: str, version: str) -> Json:
     """Return the compiled form of a template found at the start."""
     require_namespace(request, namespace)
-    return Json(telling(request).template(namespace, name, version))
+    return Json(status_of(request).template(namespace, name, version))
 
 
 @routes.post(
@@ -305,7 +305,7 @@ async def template(request: Request, namespace: str, name: str, version: str) ->
 async def validate(request: Request, namespace: str, name: str, version: str) -> Json:
     """Return whether each step of the template has a handler in this process."""
     require_namespace(request, namespace)
-    return Json(telling(request).validation(namespace, name, version))
+    return Json(status_of(request).validation(namespace, name, version))
 
 
 @routes.get(
@@ -316,7 +316,7 @@ async def validate(request: Request, namespace: str, name: str, version: str) ->
 )
 async def handlers(request: Request) -> Json:
     """Return the loaded handlers."""
-    process = telling(request).observed
+    process = status_of(request).observed
     return Json({"worker_id": process.identity(), "handlers": list(process.handlers())})
 
 
@@ -325,8 +325,8 @@ async def handlers(request: Request) -> Json:
 )
 async def config(request: Request) -> Json:
     """Return the configuration of the process, without secrets."""
-    process, state = telling(request).observed, request.app.state
-    metadata = {"version": __version__, "environment": telling(request).environment, "timestamp": datetime.now(UTC)}
+    process, state = status_of(request).observed, request.app.state
+    metadata = {"version": __version__, "environment": status_of(request).environment, "timestamp": datetime.now(UTC)}
     summary = {"metadata": metadata, "worker_id": process.identity(), "worker_type": process.kind}
     return Json({**summary, **state.configuration})
 
@@ -352,7 +352,7 @@ def port_application(observed: ProcessSnapshot, options: PortOptions, gate: Gate
         app.router.routes.extend(configuration_routes.routes)
     answer_failures(app)
     state = app.state
-    state.telling = ProcessStatus(observed, options.environment, options.connections, options.metrics)
+    state.process_status = ProcessStatus(observed, options.environment, options.connections, options.metrics)
     state.gate, state.rate_limit = gate, None
     state.configuration, state.access = options.configuration, AccessCounts()
     state.refused = refused = RefusedCallers()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from fastapi import Request
 
 from tasker.engine.plans import PlanStore
-from tasker.errors import TaskerError
 from tasker.resilience.breakers import Breakers
 from tasker.services.audit import AuditLog
 from tasker.services.domain_events import DomainEventLog
@@ -16,6 +14,7 @@ from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Doctor
 from tasker.services.fleet.health import ServerHealth
+from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
 from tasker.services.operators.dead_letters import DeadLetters
@@ -24,9 +23,9 @@ from tasker.services.operators.replays import Replays
 from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.page_sessions import PageSessions
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.schedules import Schedules
 from tasker.services.submission.by_message import TaskRequestSender
-from tasker.services.submission.submit import OnDuplicate, SubmissionResult
+from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvents
 from tasker.services.tasks.lists import SavedViews
 from tasker.services.tasks.pages import TaskPages
@@ -43,6 +42,11 @@ class ServerServices(Protocol):
     @property
     def breakers(self) -> Breakers:
         """Circuit breakers of this process."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """Service of limits of what runs at the same time."""
         ...
 
     @property
@@ -98,6 +102,11 @@ class ServerServices(Protocol):
     @property
     def replays(self) -> Replays:
         """Replays: failed steps of dead letters that run again in groups."""
+        ...
+
+    @property
+    def schedules(self) -> Schedules:
+        """Schedules, which submit tasks by themselves."""
         ...
 
     @property
@@ -166,24 +175,17 @@ class ServerServices(Protocol):
         ...
 
     @property
+    def submissions(self) -> Submissions:
+        """Service that creates tasks of registered templates."""
+        ...
+
+    @property
     def requests(self) -> TaskRequestSender:
         """Sender of task requests to orchestrators."""
         ...
 
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse", awaited: bool = False
-    ) -> SubmissionResult:
-        """Submit a task; see `App.submit_order`."""
-        ...
-
     async def pinned_plan(self, task_uuid: str) -> Plan:
         """Return the plan of a task; see `App.pinned_plan`."""
-        ...
-
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]:
-        """Submit several tasks; see `App.submit_orders`."""
         ...
 
     async def finished(self, task_uuid: str, *, timeout: float | None = None) -> None:

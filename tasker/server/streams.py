@@ -69,9 +69,9 @@ class Streams:
                     return
         finally:
             closing.cancel()
-            await self._let_go(items, item)
+            await self._close_later(items, item)
 
-    async def _let_go(self, items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> None:
+    async def _close_later(self, items: AsyncGenerator[T], item: asyncio.Future[T] | None) -> None:
         """End the generator of the items in a task of its own.
 
         The task that answers a disconnected client is cancelled again at every turn of the loop and would pass that on:

@@ -24,7 +24,15 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
-from tasker.errors import DeadLetterNotFound, StateMachineError, StepNotFound, TaskerError, TaskNotFound, UsageError
+from tasker.errors import (
+    DeadLetterNotFound,
+    ScheduleNotFound,
+    StateMachineError,
+    StepNotFound,
+    TaskerError,
+    TaskNotFound,
+    UsageError,
+)
 
 _log = logging.getLogger("tasker.api")
 
@@ -89,11 +97,11 @@ class AuditLog:
 
     async def answered(self, row: str, status: int) -> None:
         """Record the status of the response; if that fails, the action stays done and a warning is logged."""
-        await self._keep("answered", {"row": row, "status": status})
+        await self._write("answered", {"row": row, "status": status})
 
     async def failed(self, row: str, status: int, reason: str | None) -> None:
         """Record the failure of an action that already has a row; if that fails, a warning is logged."""
-        await self._keep("failed", {"row": row, "status": status, "refusal": reason})
+        await self._write("failed", {"row": row, "status": status, "refusal": reason})
 
     async def not_done(self, action: OperatorAction, row: str | None, status: int | None, reason: str | None) -> None:
         """Record that nothing was done, with status and reason; if that fails, a warning is logged.
@@ -101,9 +109,9 @@ class AuditLog:
         `row` is the identifier of the row that was rolled back with the attempt. If it was committed after all, because
         the connection was lost during the commit, it stays as it is.
         """
-        await self._keep("not_done", {**asdict(action), "row": row, "status": status, "refusal": reason})
+        await self._write("not_done", {**asdict(action), "row": row, "status": status, "refusal": reason})
 
-    async def _keep(self, name: str, params: Mapping[str, Any]) -> None:
+    async def _write(self, name: str, params: Mapping[str, Any]) -> None:
         try:
             await self._connection.execute(query("operators", name), params)
         except TaskerError as error:
@@ -117,7 +125,7 @@ FIRST_FAILURE = 400
 HURRY_SECONDS = 2.0
 """Maximum time to record a cancelled action, because the caller that cancelled it does not want to wait."""
 MOST_CHARACTERS = 300
-TELLING = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, UsageError)
+PUBLIC_ERRORS = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, ScheduleNotFound, UsageError)
 """Errors whose message is recorded. Messages of others may repeat a secret value, so only their type is recorded."""
 
 
@@ -181,7 +189,7 @@ class OperatorAudit:
         try:
             answer = await use()
         except Exception as error:
-            await self._failed(failed(error), self._reason or _told(error))
+            await self._failed(failed(error), self._reason or _refusal_reason(error))
             raise
         except BaseException:
             await self._given_up()
@@ -222,7 +230,7 @@ class OperatorAudit:
         try:
             answer = await lending.together(with_its_row)
         except BaseException as error:
-            self._state, self._reason = _State.UNDONE, _told(error)
+            self._state, self._reason = _State.UNDONE, _refusal_reason(error)
             raise
         self._state = _State.DONE
         return answer
@@ -236,7 +244,7 @@ class OperatorAudit:
             await self._log.answered(self._row, status)
 
     async def _failed(self, status: int | None, reason: str | None) -> None:
-        """Record a failure, unless the change is committed: then it stays recorded as done, whatever fails
+        """Record a failure, unless the change is committed: then it stays recorded as done, even if something fails
         afterwards."""
         if self._state is _State.BEGUN and self._row is not None:
             if status is not None:
@@ -252,9 +260,9 @@ class OperatorAudit:
             _log.warning("recording that %s was abandoned by %s failed", self._action.endpoint, self._action.actor)
 
 
-def _told(error: BaseException) -> str:
+def _refusal_reason(error: BaseException) -> str:
     """Return the reason why an action was not done, without details that may be secret."""
-    if isinstance(error, TELLING):
+    if isinstance(error, PUBLIC_ERRORS):
         return " ".join(error.message.replace("\0", "").split())[:MOST_CHARACTERS]
     if isinstance(error, TaskerError):
         return error.error_type

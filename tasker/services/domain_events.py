@@ -14,7 +14,7 @@ from tasker.errors import UsageError
 from tasker.errors.remedies import see
 from tasker.json_values import to_json
 from tasker.services.audit import audited
-from tasker.services.event_subscriptions import LOOKS, EventDeliveries, Subscription
+from tasker.services.event_subscriptions import POLLS, EventDeliveries, Subscription
 from tasker.views.events import MOST, EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 
 EVERY = EventFilter()
@@ -67,20 +67,20 @@ class DomainEventLog:
         Without `after` it starts with the next new event. It ends only when it is closed.
         """
         position = (await self.page(limit=1, newest=True)).last if after is None else after
-        looks, quiet = 0, 0.0
+        polls, quiet = 0, 0.0
         while True:
             page = await self.page(which, after=position, limit=200, namespaces=namespaces)
             position = page.last
             for event in page.events:
                 yield event
             if page.events:
-                looks, quiet = 0, 0.0
+                polls, quiet = 0, 0.0
                 continue
-            looks, quiet = looks + 1, quiet + LOOKS.pause(looks)
+            polls, quiet = polls + 1, quiet + POLLS.pause(polls)
             if quiet > quiet_seconds:
                 quiet = 0.0
                 yield None
-            await asyncio.sleep(LOOKS.pause(looks))
+            await asyncio.sleep(POLLS.pause(polls))
 
     def subscribe(
         self,

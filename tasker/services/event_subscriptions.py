@@ -157,7 +157,7 @@ class InFlightWindow:
                 self._settled = reached
 
 
-LOOKS = BackoffPolicy(0.1, 1.0)
+POLLS = BackoffPolicy(0.1, 1.0)
 """Seconds between two polls without events."""
 Call = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -229,7 +229,7 @@ class Subscription:
     async def _reading(self) -> AsyncGenerator[int]:
         """Acquire the lease and yield the start position. The lease is renewed meanwhile and released at the end."""
         begin = await self._joined()
-        beat = asyncio.ensure_future(self._keep())
+        beat = asyncio.ensure_future(self._renew_lease())
         try:
             yield begin
         finally:
@@ -248,7 +248,7 @@ class Subscription:
 
     async def _from(self, position: int) -> AsyncGenerator[tuple[int, PublishedEvent | None]]:
         """Yield (position, event); without an event if everything up to the position was filtered out."""
-        looks, known = 0, position
+        polls, known = 0, position
         while True:
             page = await self._read(position)
             if page.events:
@@ -260,23 +260,23 @@ class Subscription:
                 known = page.last
                 yield known, None
             position = page.last
-            looks = 0 if page.events else looks + 1
+            polls = 0 if page.events else polls + 1
             if not page.events:
-                self._require(kept=True)  # an idle reader must notice its replacement too
-                await asyncio.sleep(LOOKS.pause(looks))
+                self._require(extended=True)  # an idle reader must notice its replacement too
+                await asyncio.sleep(POLLS.pause(polls))
 
     async def _acknowledge(self, position: int) -> None:
         answer = await self._call("acknowledge", {**self._args, "position": position, "leave": False})
         self._require(answer["kept"])
 
-    def _require(self, kept: bool) -> None:
-        if self._lost or not kept:
+    def _require(self, extended: bool) -> None:
+        if self._lost or not extended:
             raise SubscriptionLost(
                 f"another process reads as subscriber {self._args['name']!r} by now, or a replay was requested",
                 hint="start the iteration again: unacknowledged events are delivered again",
             )
 
-    async def _keep(self) -> None:
+    async def _renew_lease(self) -> None:
         """Renew the lease while an event is handled."""
         while not self._lost:
             await asyncio.sleep(self._args["lease_ms"] / 3000)

@@ -113,10 +113,10 @@ def broken_rules(settings: Settings) -> Iterator[SettingProblem]:
             )
     yield from _no_way_to_work(settings)
     yield from _one_port_twice(settings)
-    yield from _nobody_let_in(settings)
+    yield from _no_credentials(settings)
 
 
-def _nobody_let_in(settings: Settings) -> Iterator[SettingProblem]:
+def _no_credentials(settings: Settings) -> Iterator[SettingProblem]:
     tables = {"orchestration.web.auth": settings.orchestration.web.auth, "worker.web.auth": settings.worker.web.auth}
     for name, auth in tables.items():
         if not auth.enabled:

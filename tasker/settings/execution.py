@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from tasker.json_values import VALUE_LIMIT_BYTES
-from tasker.settings.formats import CallablePattern, Channel, Pattern
+from tasker.settings.formats import CallablePattern, Channel, ErrorRuleLine, Pattern
 from tasker.settings.table import Bounds, Table, choice, flag, number, several, table, text, whole
 from tasker.template.names import BACKOFF_MULTIPLIER, JITTER_SHARE, MAX_BACKOFF_MS, MOST_BATCHES
 
@@ -191,6 +191,13 @@ class WorkerExecution(Table):
     result_path: Literal["inline", "queued"] = choice(
         "inline",
         "`inline`: the worker advances its tasks itself; `queued`: an orchestrator processes its results.",
+    )
+    error_rules: tuple[ErrorRuleLine, ...] = several(
+        (),
+        "Errors after which steps are retried or not, whatever their templates and handlers say: "
+        "`payments never card_declined 404`, `payments/charge retry KeyError`, `* never sqlstate:42`. The first that "
+        "names an error decides.",
+        live=True,
     )
 
 

@@ -48,6 +48,16 @@ def _retention(value: str) -> str:
     return value
 
 
+def _error_rule(value: str) -> str:
+    from tasker.template.error_rules import FORM, parse_overrides
+
+    try:
+        parse_overrides(value)
+    except ValueError as error:
+        raise refused(str(error), f"Use format like {FORM}") from None
+    return value
+
+
 def _pattern(value: str) -> str:
     if value and value.count("{") == value.count("}"):
         return value
@@ -118,3 +128,4 @@ HeaderName = Annotated[str, Check(_header)]
 GrantText = Annotated[str, Check(_grant)]
 KeySecret = Annotated[str, Check(_key_secret)]
 RetentionLine = Annotated[str, Check(_retention)]
+ErrorRuleLine = Annotated[str, Check(_error_rule)]

@@ -8,9 +8,11 @@ from typing import Any
 
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
 from tasker.template.graph import DependencyGraph
-from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepPlan
+from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
+from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
+from tasker.template.times import BURST_SECONDS
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
@@ -19,12 +21,13 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
     """Return the plan of a document without errors, with the environment's overrides applied."""
     overridden = overrides(document, environment)
     events = {event["name"]: event for event in document.get("domain_events", ())}
+    owner = (document["namespace_name"], document["name"])
     retained = {key: document[key] for key in KEPT_IN_METADATA if key in document}
     return Plan(
         namespace=document["namespace_name"],
         name=document["name"],
         version=document["version"],
-        steps=tuple(_step(name, index, graph, overridden, events) for index, name in enumerate(graph.order)),
+        steps=tuple(_step(name, index, graph, overridden, events, owner) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
         identity_strategy=document.get("identity_strategy", "strict"),
@@ -34,6 +37,10 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
         expires_in_seconds=document.get("expires_in"),
+        schedules=declared_schedules(document),
+        deadline_seconds=document.get("deadline"),
+        task_events=document.get("task_events", False),
+        concurrency=_limit_of_tasks(owner, document.get("concurrency")),
     )
 
 
@@ -45,7 +52,9 @@ def _systems(document: Mapping[str, Any]) -> dict[str, Any]:
 Events = Mapping[str, Mapping[str, Any]]
 
 
-def _step(name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides, events: Events) -> StepPlan:
+def _step(
+    name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides, events: Events, owner: tuple[str, str]
+) -> StepPlan:
     draft = graph.steps[name]
     chosen = settings(draft, overridden)
     values = draft.values
@@ -62,6 +71,7 @@ def _step(name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides
         timeout_seconds=None if chosen.timeout_seconds is None else float(chosen.timeout_seconds),
         delay_seconds=values.get("delay"),
         not_before=values.get("not_before"),
+        limits=_limits((*owner, name), values),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
@@ -73,6 +83,27 @@ def _step(name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides
         publishes_events=tuple(_event(event, events) for event in values.get("publishes_events", ())),
         description=values.get("description"),
     )
+
+
+def _limits(names: tuple[str, str, str], values: Mapping[str, Any]) -> tuple[StepLimit, ...]:
+    """Return the limits of the step of these names: namespace, template, step."""
+    found = []
+    if (limit := values.get("concurrency")) is not None:
+        scope = limit.get("scope", "step")
+        shared = {"namespace": names[:1], "template": names[:2], "step": names}[scope]
+        found.append(StepLimit(f"{scope} {'/'.join(shared)}", limit.get("key"), limit["limit"]))
+    if (limit := values.get("rate_limit")) is not None:
+        rate = limit["rate"]
+        burst = float(limit.get("burst", 1 + rate * BURST_SECONDS))
+        found.append(StepLimit(f"rate step {'/'.join(names)}", limit.get("key"), None, rate, burst))
+    return tuple(found)
+
+
+def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) -> StepLimit | None:
+    if values is None:
+        return None
+    name = f"task {'/'.join(names)}"
+    return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
 
 
 def _handler(values: Mapping[str, Any], chosen: StepOverrides) -> HandlerRef:

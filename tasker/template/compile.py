@@ -11,13 +11,22 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.template.build import build_plan
 from tasker.template.diagnostics import Diagnostic, Position, Report, Severity
-from tasker.template.documents import DocumentReading, StepDraft, check_overrides, make_drafts, overrides, settings
+from tasker.template.documents import (
+    DocumentReading,
+    StepDraft,
+    check_overrides,
+    make_drafts,
+    overrides,
+    settings,
+    with_defaults_of_template,
+)
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules, check_plugged
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
+from tasker.template.schedules import check_contexts, check_schedules
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
 
@@ -101,22 +110,24 @@ def _identity(plan: Plan) -> tuple[str, str, str]:
 def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str], Any], report: Report) -> None:
     if _identity(plan) in compiled:
         message = f"the file holds `{plan.namespace}/{plan.name}:{plan.version}` twice"
-        report.add("T031", message, node.place, "change the name or the version of one of them")
+        report.add("T031", message, node.location, "change the name or the version of one of them")
 
 
 def _compile_document(
     source: Document, report: Report, environment: str | None, rules: TemplateRules
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
-    reading = DocumentReading(report, source.node.place)
-    document = TEMPLATE.read(source.node, (), reading)
+    reading = DocumentReading(report, source.node.location)
+    document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     drafts, complete = make_drafts(document.get("steps", ()), reading)
     graph = build_graph(drafts, complete and "steps" in document)
     check_rules(graph, document)
+    check_schedules(document, reading)
     check_overrides(drafts, document, reading)
     _check_every_environment(drafts, document)
     if report.errors > source.errors_before:
         return None
     plan = build_plan(document, graph, environment)
+    check_contexts(plan, reading)
     check_plugged(rules, plan, drafts, reading)
     if report.errors > source.errors_before:
         return None
@@ -127,9 +138,9 @@ def _compile_document(
 def _origin(draft: StepDraft, file: str) -> CompiledStep:
     events = enumerate(draft.values.get("publishes_events", ()))
     named = [(number, event["publisher"]) for number, event in events if "publisher" in event]
-    places = [draft.reading.value(*draft.path, "publishes_events", number, "publisher") for number, _ in named]
-    publishers = tuple((name, place) for (_, name), place in zip(named, places, strict=True))
-    return CompiledStep(file, draft.place("handler", "callable"), publishers)
+    locations = [draft.reading.value(*draft.path, "publishes_events", number, "publisher") for number, _ in named]
+    publishers = tuple((name, location) for (_, name), location in zip(named, locations, strict=True))
+    return CompiledStep(file, draft.location("handler", "callable"), publishers)
 
 
 def _check_every_environment(drafts: list[StepDraft], document: Mapping[str, Any]) -> None:

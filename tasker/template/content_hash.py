@@ -45,18 +45,18 @@ def _inheriting(step: StepPlan, defaults: RetryPolicy) -> StepPlan:
 
 
 def _written(part: Any) -> dict[str, Any]:
-    defaults = _kept(part.__class__)
+    defaults = _hashed_fields(part.__class__)
     values = {name: value for name, default in defaults if (value := getattr(part, name)) != default}
     return {**values, "retry": _policy(part)} if isinstance(part, StepPlan) else values
 
 
 @cache
-def _kept(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+def _hashed_fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, _default(field)) for field in fields(kind) if field.name not in FOLLOWS)
 
 
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _policy(step: StepPlan) -> dict[str, Any]:

@@ -59,8 +59,19 @@ ERRORS = {
     "T056": "batch_config on a step without batches",
     "T057": "A worker_template that is no batch_worker of the step",
     "T060": "A malformed duration",
-    "T061": "Not a time, and no place in the input or in the result of a step above",
+    "T061": "Not a time, and no path in the input or in the result of a step above",
     "T062": "Two settings that exclude each other",
+    "T063": "Delays that take longer than the deadline",
+    "T064": "An error rule that can match nothing",
+    "T110": "A malformed cron expression",
+    "T111": "Unknown time zone",
+    "T112": "Not a date, or not a time with a zone",
+    "T113": "Two schedules of one name",
+    "T114": "A schedule that never fires",
+    "T115": "A schedule whose context does not fit the input_schema",
+    "T116": "Not a path in the input or in the result of a step above",
+    "T117": "Different numbers for one limit",
+    "T118": "A malformed rate",
 }
 
 WARNINGS = {
@@ -131,15 +142,15 @@ class Report:
         self.file = file
         self._found: dict[tuple[str, Position, str], Diagnostic] = {}
 
-    def add(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
+    def add(self, code: str, message: str, location: Position, hint: str | None = None) -> None:
         """Record a problem; its severity follows from the code."""
-        diagnostic = Diagnostic(code, severity_of(code), message, self.file, *place, hint=hint)
-        self._found.setdefault((code, place, ""), diagnostic)
+        diagnostic = Diagnostic(code, severity_of(code), message, self.file, *location, hint=hint)
+        self._found.setdefault((code, location, ""), diagnostic)
 
-    def add_found(self, code: str, severity: Severity, message: str, place: Position, hint: str | None) -> None:
+    def add_found(self, code: str, severity: Severity, message: str, location: Position, hint: str | None) -> None:
         """Record a plugin's finding. Its codes are its own, and it may report several findings at one position."""
-        diagnostic = Diagnostic(code, severity, message, self.file, *place, hint=hint)
-        self._found.setdefault((code, place, message), diagnostic)
+        diagnostic = Diagnostic(code, severity, message, self.file, *location, hint=hint)
+        self._found.setdefault((code, location, message), diagnostic)
 
     @property
     def errors(self) -> int:

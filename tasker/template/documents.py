@@ -41,6 +41,39 @@ class DocumentReading:
         """Return whether the document has a value there, readable or not."""
         return path in self._values
 
+    def copy(self, source: Path, target: Path) -> None:
+        """Let a value that is taken over from `source` have its positions there, and those of all values in it."""
+        for positions in (self._values, self._keys):
+            for path in [path for path in positions if path[: len(source)] == source]:
+                positions[target + path[len(source) :]] = positions[path]
+
+
+def with_defaults_of_template(document: Mapping[str, Any], reading: DocumentReading) -> Mapping[str, Any]:
+    """Return the document with the keys of `defaults` in the steps that do not write them.
+
+    The keys of a `retry` block are taken over one by one, unless the step names a profile.
+    """
+    defaults = document.get("defaults")
+    if not defaults or "steps" not in document:
+        return document
+    steps = [_with_defaults(step, index, defaults, reading) for index, step in enumerate(document["steps"])]
+    return {**document, "steps": steps}
+
+
+def _with_defaults(step: Any, index: int, defaults: Mapping[str, Any], reading: DocumentReading) -> Any:
+    if not isinstance(step, dict):
+        return step
+    missing = {key: value for key, value in defaults.items() if not reading.has("steps", index, key)}
+    for key in missing:
+        reading.copy(("defaults", key), ("steps", index, key))
+    own, default = step.get("retry"), defaults.get("retry")
+    if isinstance(own, dict) and isinstance(default, dict) and "profile" not in own:
+        added = {key: value for key, value in default.items() if not reading.has("steps", index, "retry", key)}
+        for key in added:
+            reading.copy(("defaults", "retry", key), ("steps", index, "retry", key))
+        missing["retry"] = {**added, **own}
+    return {**step, **missing}
+
 
 EVERY_STEP = "ALL"
 """Name in an environment that stands for every step; no step may have it."""
@@ -62,18 +95,18 @@ class StepDraft:
         """Path of the step in the document."""
         return ("steps", self.index)
 
-    def place(self, *keys: str) -> Position:
+    def location(self, *keys: str) -> Position:
         """Return the position of a value of this step, or of the nearest value around it."""
         return self.reading.value(*self.path, *keys)
 
-    def name_place(self) -> Position:
-        return self.place("name")
+    def name_location(self) -> Position:
+        return self.location("name")
 
-    def dependency_place(self, name: str) -> Position:
+    def dependency_location(self, name: str) -> Position:
         return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
 
-    def report(self, code: str, message: str, place: Position, hint: str | None = None) -> None:
-        self.reading.report.add(code, message, place, hint)
+    def report(self, code: str, message: str, location: Position, hint: str | None = None) -> None:
+        self.reading.report.add(code, message, location, hint)
 
 
 def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[StepDraft], bool]:
@@ -86,8 +119,8 @@ def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[St
             continue
         draft = _draft(index, values, reading)
         if draft.name in drafts:
-            line = drafts[draft.name].name_place().line
-            draft.report("T030", f"a second step `{draft.name}`", draft.name_place(), f"the first is in line {line}")
+            line = drafts[draft.name].name_location().line
+            draft.report("T030", f"a second step `{draft.name}`", draft.name_location(), f"the first is in line {line}")
         else:
             drafts[draft.name] = draft
     return list(drafts.values()), complete
@@ -99,7 +132,7 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:
         hint = "`ALL` means every step in `environments`"
-        draft.report("T026", "no step can be named `ALL`", draft.name_place(), hint)
+        draft.report("T026", "no step can be named `ALL`", draft.name_location(), hint)
     _report_repeated(draft)
     return draft
 
@@ -113,8 +146,8 @@ def _report_repeated(draft: StepDraft) -> None:
     seen: set[str] = set()
     for position, name in enumerate(written):
         if isinstance(name, str) and name in seen:
-            place = draft.reading.value(*draft.path, "dependencies", position)
-            draft.report("T042", f"`{name}` is listed twice", place, "remove one of them")
+            location = draft.reading.value(*draft.path, "dependencies", position)
+            draft.report("T042", f"`{name}` is listed twice", location, "remove one of them")
         elif isinstance(name, str):
             seen.add(name)
 
@@ -164,12 +197,12 @@ def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], rea
     for environment in document.get("environments", {}):
         seen: set[str] = set()
         for path, override in _entries(document, environment):
-            name, place = override["name"], reading.value(*path, "name")
+            name, location = override["name"], reading.value(*path, "name")
             if name not in names and name != EVERY_STEP:
                 hint = did_you_mean(name, names) or f"steps: {listed(names)}"
-                reading.report.add("T032", f"`{name}` is not a step of this template", place, hint)
+                reading.report.add("T032", f"`{name}` is not a step of this template", location, hint)
             elif name in seen:
-                reading.report.add("T032", f"a second override for `{name}`", place, "put both into one entry")
+                reading.report.add("T032", f"a second override for `{name}`", location, "put both into one entry")
             seen.add(name)
 
 

@@ -18,10 +18,9 @@ _SECRETS = "a template holds no secrets: let the handler read os.environ"
 
 OF_TEMPLATES: Ways = (
     (
-        "schedule schedules schedule_interval cron crons timetable trigger triggers on start_date end_date catchup "
-        "backfill",
-        "no task starts by itself: let cron, a systemd timer or your program call `tasker task submit NAMESPACE/NAME`, "
-        "with --idempotency-key for one task per date",
+        "schedule schedule_interval cron crons timetable trigger triggers on start_date end_date catchup backfill "
+        "every",
+        'write `schedules: [{name: nightly, cron: "0 2 * * *"}]`',
     ),
     ("tasks jobs nodes stages states activities dag spec workflow", "list the steps under `steps`"),
     (
@@ -31,15 +30,20 @@ OF_TEMPLATES: Ways = (
     ("id workflow_id dag_id", "write `name`"),
     ("api_version kind entrypoint templates", "a template has `name`, `namespace_name`, `version` and `steps`"),
     (
-        "defaults default_args task_defaults plugin_defaults retry retries env environment",
-        "write it on each step; `environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
+        "default_args task_defaults plugin_defaults step_defaults retry retries env environment",
+        "write `defaults: {retry: {...}, timeout_seconds: ...}` for all steps, or it on each step; "
+        "`environments: {NAME: {steps: [{name: ALL, ...}]}}` overrides it for all of them",
     ),
     (
-        "concurrency max_active_runs max_active_tasks max_parallel parallelism queue pool runs_on",
+        "max_active_tasks max_parallel parallelism queue pool runs_on",
         "workers serve a namespace and bound what they run side by side (`max_concurrent_handlers`, --concurrency); "
         "`tasker pause` holds a template",
     ),
-    ("timeout timeout_minutes timeout_seconds dagrun_timeout deadline", "write `timeout_seconds` on the steps"),
+    ("max_active_runs max_concurrent_runs concurrency_limit singleton", "write `concurrency: {limit: 1}`"),
+    (
+        "timeout timeout_minutes timeout_seconds dagrun_timeout active_deadline_seconds",
+        "write `deadline: 3h` for the task, or `timeout_seconds` on the steps",
+    ),
     (
         "on_failure on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
         _FAILURE,
@@ -101,8 +105,12 @@ OF_STEPS: Ways = (
         "what the handler returns is the step's result; steps below read it with @depends_on",
     ),
     (
-        "queue pool worker runs_on node_selector concurrency max_active_tis_per_dag semaphore synchronization "
-        "rate_limit",
+        "max_active_tis_per_dag max_concurrency concurrency_limit concurrency_key semaphore synchronization mutex pool",
+        "write `concurrency: {key: input.customer.id, limit: 5}`",
+    ),
+    ("rate throttle throttling rate_limits requests_per_second", "write `rate_limit: {rate: 100/s}`"),
+    (
+        "queue worker runs_on node_selector",
         "the template's namespace says which workers run a step; they bound what they run side by side "
         "(`max_concurrent_handlers`, --concurrency)",
     ),
@@ -133,10 +141,12 @@ OF_RETRIES: Ways = (
     ),
     ("delay interval initial_interval wait delay_seconds", "write `backoff_base_ms`"),
     ("max_interval maximum_interval max_backoff", "write `max_backoff_ms`"),
-    ("multiplier factor backoff_multiplier backoff_coefficient", "choose a `profile`; exponential doubles"),
+    ("multiplier factor backoff_coefficient backoff_factor", "write `backoff_multiplier`"),
+    ("increment increment_seconds step", "write `increment_ms`"),
+    ("max_elapsed_time max_elapsed_seconds total_timeout retry_timeout max_duration", "write `max_elapsed: 10m`"),
     (
-        "on when if retry_on conditions",
-        "the handler decides: PermanentError ends the step, other errors are tried again",
+        "on when if retry_on conditions retryable_errors non_retryable_errors non_retryable_error_types",
+        "write `only_on: [ERROR]` or `never_on: [ERROR]`; a handler raises PermanentError or RetryableError",
     ),
 )
 

@@ -87,10 +87,10 @@ class DependencyGraph:
     @cached_property
     def levels(self) -> dict[str, int]:
         """For each ordered step its longest distance from a root."""
-        found: dict[str, int] = {}
+        levels: dict[str, int] = {}
         for name in self.order:
-            found[name] = max((found[parent] + 1 for parent in self.parents[name]), default=0)
-        return found
+            levels[name] = max((levels[parent] + 1 for parent in self.parents[name]), default=0)
+        return levels
 
     def expands(self, name: str) -> bool:
         """Return whether the completion of the step creates steps."""
@@ -159,7 +159,7 @@ def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: N
     for name in unknown:
         hint = nearest.hint(name, draft.name)
         message = f"`{draft.name}` depends on `{name}`, which is no step"
-        draft.report("T040", message, draft.dependency_place(name), hint)
+        draft.report("T040", message, draft.dependency_location(name), hint)
     return bool(unknown)
 
 
@@ -189,12 +189,12 @@ def _between_cycles(graph: DependencyGraph) -> list[str]:
 
 def _report_cycle(path: tuple[str, ...], graph: DependencyGraph) -> None:
     first = graph.steps[path[0]]
-    place = first.dependency_place(path[-2])
+    location = first.dependency_location(path[-2])
     if len(path) == 2:
-        first.report("T041", f"`{first.name}` depends on itself", place, "remove the dependency")
+        first.report("T041", f"`{first.name}` depends on itself", location, "remove the dependency")
         return
     message = f"the dependencies form a cycle: {' -> '.join(path)}"
-    first.report("T041", message, place, "the arrow means `must run before`; remove one of these dependencies")
+    first.report("T041", message, location, "the arrow means `must run before`; remove one of these dependencies")
 
 
 def _cycle_through(start: str, parents: Edges) -> tuple[str, ...]:

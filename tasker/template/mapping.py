@@ -54,7 +54,7 @@ class Mapping:
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the usable values under their canonical keys."""
         if self.shorthand and isinstance(node.value, str):
-            node = Node({self.shorthand: Entry(node.place, node)}, node.place)
+            node = Node({self.shorthand: Entry(node.location, node)}, node.location)
         if not isinstance(node.value, dict):
             return wrong_type("a mapping", node, reading)
         unknown = [name for name in node.value if name not in self._known]
@@ -80,7 +80,7 @@ class Mapping:
         if entry.node.value is None and not key.required:
             return INVALID  # an optional key with an empty value is treated as absent
         path = (*path, key.name)
-        reading.mark(path, entry.node.place, entry.key)
+        reading.mark(path, entry.node.location, entry.key)
         return key.shape.read(entry.node, path, reading)
 
     def _report_notice(self, key: Key, spelling: str, entry: Entry, reading: DocumentReading) -> None:
@@ -121,7 +121,9 @@ class Mapping:
         for key in self.keys:
             absent = key.required and not any(name in node.value for name in key.spellings)
             if absent and not any(f"`{name}`" in hint for hint in meant for name in key.spellings):
-                reading.report.add("T021", f"`{key.name}` is missing in {self.title}", node.place, f"add it: {key.doc}")
+                reading.report.add(
+                    "T021", f"`{key.name}` is missing in {self.title}", node.location, f"add it: {key.doc}"
+                )
 
     def json_schema(self) -> dict[str, Any]:
         """Return the schema of an object with the listed keys only; with a shorthand, a string is also allowed."""
@@ -184,7 +186,9 @@ class SchemaKey:
             return wrong_type("a JSON Schema, which is a mapping", node, reading)
         schema = node.plain()
         for problem in schema_problems(schema):
-            reading.report.add("T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).place)
+            reading.report.add(
+                "T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).location
+            )
         return schema
 
     def json_schema(self) -> dict[str, Any]:

@@ -28,9 +28,22 @@ from tasker.template.names import (
 )
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
+from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import Duration, StartTime
-from tasker.template.value_kinds import Boolean, Choice, Fraction, Free, ListOf, MapOf, Number, Text, Verbatim, Version
+from tasker.template.times import DataPlace, Duration, InputPlace, Rate, StartTime
+from tasker.template.value_kinds import (
+    Boolean,
+    Choice,
+    ErrorName,
+    Fraction,
+    Free,
+    ListOf,
+    MapOf,
+    Number,
+    Text,
+    Verbatim,
+    Version,
+)
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -79,6 +92,29 @@ RETRY = Mapping(
             "Share of the delay that is added or taken away at random; `none`; `full`: from nothing to the delay.",
             default=0,
         ),
+        Key(
+            "max_elapsed",
+            Duration(),
+            "How long after the start of the first attempt the last one begins, whatever `max_attempts` says.",
+        ),
+        Key(
+            "backoff_multiplier",
+            Number(minimum=1, maximum=MAX_MULTIPLIER),
+            "The factor by which exponential delays grow.",
+            default=DEFAULT_RETRY.multiplier,
+        ),
+        Key("increment_ms", DELAY_MS, "What linear delays grow by, in milliseconds; otherwise the first delay."),
+        Key(
+            "never_on",
+            ListOf(ErrorName()),
+            "Errors after which the step does not run again: exception classes, error codes, HTTP statuses (`404`, "
+            "`4xx`), SQLSTATEs (`sqlstate:23`).",
+        ),
+        Key(
+            "only_on",
+            ListOf(ErrorName(), at_least_one=True),
+            "The only errors after which it runs again, named as for `never_on`.",
+        ),
         Key("profile", Text(), f"A named policy, whose values the other keys override: {', '.join(RETRY_PROFILES)}."),
         Key("initial_delay", DELAY_SECONDS, "The first delay, in seconds.", notice="write `backoff_base_ms`"),
         Key("max_delay", DELAY_SECONDS, "The longest delay, in seconds.", notice="write `max_backoff_ms`"),
@@ -104,7 +140,7 @@ HANDLER = Mapping(
 
 EVENT = (
     Key("name", NAME_TEXT, "The name of the event, for example `order.shipped`.", required=True),
-    Key("description", PROSE, "What the event tells."),
+    Key("description", PROSE, "Meaning of the event."),
     Key("schema", SchemaKey(), "JSON Schema of the payload."),
 )
 
@@ -153,7 +189,7 @@ STEP_LIFECYCLE = Mapping(
             "backoff_multiplier",
             Number(minimum=1, maximum=MAX_MULTIPLIER),
             "The factor of exponential delays.",
-            notice="choose a `retry` profile; exponential doubles",
+            notice="write `retry: {backoff_multiplier: ...}`",
         ),
     ),
 )
@@ -195,6 +231,45 @@ CIRCUIT_BREAKER = Mapping(
     ),
 )
 
+CONCURRENCY = Mapping(
+    "`concurrency`",
+    (
+        Key(
+            "key",
+            DataPlace(),
+            "The place of a value that shares the limit: `input.customer.id`, `steps.quote.account`; without it there "
+            "is one limit for all.",
+        ),
+        Key(
+            "limit",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many steps with the same value of the key run at the same time.",
+            required=True,
+        ),
+        Key(
+            "scope",
+            Choice(("step", "template", "namespace")),
+            "Whose steps share the limit: this step's, those of its template, or of its namespace.",
+            default="step",
+        ),
+    ),
+)
+
+RATE_LIMIT = Mapping(
+    "`rate_limit`",
+    (
+        Key("key", DataPlace(), "The place of a value that has the rate to itself; without it there is one for all."),
+        Key(
+            "rate", Rate(), "How many attempts begin in a time, in all tasks: `100/s`, `30/m`, `500/h`.", required=True
+        ),
+        Key(
+            "burst",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
+        ),
+    ),
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -213,9 +288,11 @@ STEP = Mapping(
         Key(
             "not_before",
             StartTime(),
-            "When the step begins at the earliest: a time with a zone, or the place of one: `input.trip.starts_at`, "
+            "When the step begins at the earliest: a time with a zone, or the path of one: `input.trip.starts_at`, "
             "`steps.quote.valid_from`.",
         ),
+        Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
+        Key("rate_limit", RATE_LIMIT, "How many attempts of the step begin in a time, in all tasks."),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -232,6 +309,15 @@ STEP = Mapping(
         Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
     ),
     foreign=OF_STEPS,
+)
+
+DEFAULTS = Mapping(
+    "`defaults`",
+    tuple(
+        key
+        for key in STEP.keys
+        if key.name in ("retry", "timeout_seconds", "execution", "on_worker_lost", "circuit_breaker")
+    ),
 )
 
 OVERRIDE = Mapping(
@@ -261,8 +347,31 @@ LIFECYCLE = Mapping(
         Key("max_waiting_for_retry_minutes", MINUTES, "Minutes a task may wait for a retry."),
         Key("max_steps_in_process_minutes", MINUTES, "Minutes a task may have steps in process."),
         Key("staleness_action", Choice(("dlq",)), "What happens to a stale task.", default="dlq"),
-        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails by itself."),
-        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task is listed for investigation by itself."),
+        Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails automatically."),
+        Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task automatically gets a dead letter."),
+    ),
+)
+
+TASK_CONCURRENCY = Mapping(
+    "the template's `concurrency`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The place of a value in the input that shares the limit; without it there is one limit for all tasks.",
+        ),
+        Key(
+            "limit",
+            Number(whole=True, minimum=1, maximum=1_000_000),
+            "How many tasks with the same value of the key are open at the same time.",
+            required=True,
+        ),
+        Key(
+            "on_limit",
+            Choice(("wait", "cancel_new", "cancel_running")),
+            "What happens to a task above the limit: it waits, it is cancelled, or the oldest running one is.",
+            default="wait",
+        ),
     ),
 )
 
@@ -304,7 +413,16 @@ TEMPLATE = Mapping(
         ),
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
+        Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
+        Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
+        Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
+        Key(
+            "task_events",
+            Boolean(),
+            "Whether the end of a task is a durable event: `task.completed`, `task.failed` or `task.cancelled`.",
+            default=False,
+        ),
         Key(
             "identity_strategy",
             Choice(("strict", "caller_provided", "always_unique")),
@@ -318,6 +436,7 @@ TEMPLATE = Mapping(
             notice="it has no effect; remove it",
         ),
         Key("loaded_from", Text(), "Where a generated template came from; kept in the metadata, has no effect."),
+        Key("defaults", DEFAULTS, "Keys for every step that does not write them."),
         Key("environments", MapOf(ENVIRONMENT), "Overrides for each environment."),
         Key("steps", ListOf(STEP, at_least_one=True), "The steps, in any order.", required=True),
     ),

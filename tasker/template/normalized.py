@@ -12,7 +12,8 @@ import yaml
 from tasker.template.durations import duration_text
 from tasker.template.plan import Plan, RetryPolicy, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
-from tasker.template.times import start_text
+from tasker.template.schedules import ScheduleSpec
+from tasker.template.times import BURST_SECONDS, place_text, rate_text, start_text
 from tasker.template.yaml import convert
 
 
@@ -36,6 +37,10 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
+            "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
+            "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
+            "task_events": plan.task_events or None,
+            "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "steps": [_step(step) for step in plan.steps],
@@ -54,10 +59,12 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "dependencies": list(step.depends_on),
             "system_dependency": step.system_dependency,
             "retry": _retry(step),
-            "lifecycle": {**step.lifecycle, **_multiplier(step)},
+            "lifecycle": step.lifecycle,
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
             "not_before": None if step.not_before is None else start_text(step.not_before),
+            "concurrency": _limit(step, rate=False),
+            "rate_limit": _limit(step, rate=True),
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
@@ -69,16 +76,46 @@ def _step(step: StepPlan) -> dict[str, Any]:
     )
 
 
+def _limit_of_tasks(plan: Plan) -> dict[str, Any]:
+    if (limit := plan.concurrency) is None:
+        return {}
+    key = None if limit.key is None else place_text(limit.key)
+    return _without_empty({"key": key, "limit": limit.max_running, "on_limit": limit.on_limit})
+
+
+def _limit(step: StepPlan, rate: bool) -> dict[str, Any]:
+    for limit in step.limits:
+        key = None if limit.key is None else place_text(limit.key)
+        if rate and limit.rate is not None:
+            burst = None if limit.burst == 1 + limit.rate * BURST_SECONDS else int(limit.burst or 1)
+            return _without_empty({"key": key, "rate": rate_text(limit.rate), "burst": burst})
+        if not rate and limit.rate is None:
+            return _without_empty({"key": key, "limit": limit.max_running, "scope": limit.name.partition(" ")[0]})
+    return {}
+
+
 def _retry(step: StepPlan) -> dict[str, Any]:
     if step.inherits == INHERITED:
         return {}  # the step has no retry settings of its own; a fleet's settings apply
-    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter", "profile")
+    keys = (
+        "retryable",
+        "max_attempts",
+        "backoff",
+        "backoff_base_ms",
+        "increment_ms",
+        "max_backoff_ms",
+        "jitter",
+        "profile",
+    )
     values = asdict(step.retry)
-    return {key: values[key] for key in keys if values[key] is not None}
+    rules = {key: list(values[key]) for key in ("never_on", "only_on") if values[key]}
+    elapsed = values["max_elapsed_ms"]
+    limit = {} if elapsed is None else {"max_elapsed": duration_text(elapsed / 1000)}
+    return {key: values[key] for key in keys if values[key] is not None} | _multiplier(step) | limit | rules
 
 
 def _multiplier(step: StepPlan) -> dict[str, float]:
-    """Return the multiplier if neither profile nor default provides it; only `lifecycle` has a key for it."""
+    """Return the multiplier if neither profile nor default provides it."""
     written, base = step.retry.multiplier, RETRY_PROFILES.get(step.retry.profile or "", RetryPolicy())
     inherited = "multiplier" in step.inherits or (step.retry.profile and written == base.multiplier)
     return {} if inherited else {"backoff_multiplier": written}

@@ -88,6 +88,12 @@ class RetryPolicy:
     """Linear only: increment of each further delay. None means `backoff_base_ms`."""
     jitter: float | Literal["full"] = 0.0
     """Share of the delay that jitter adds or subtracts, 0.0 to 1.0; `full`: anything from zero to the delay."""
+    max_elapsed_ms: int | None = None
+    """Time from the start of the first attempt after which none begins; None: no limit."""
+    never_on: tuple[str, ...] = ()
+    """Errors after which the step does not run again (`tasker.template.error_rules`)."""
+    only_on: tuple[str, ...] = ()
+    """The only errors after which it runs again; empty: all."""
     profile: str | None = None
     delays_ms: tuple[int, ...] = ()
     """Delays after the first, second ... failure, in place of `backoff`; the last one repeats."""
@@ -136,6 +142,28 @@ class BatchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StepLimit:
+    """Limit of what runs at the same time, or of how many attempts begin in a time.
+
+    Steps whose limits have equal names and equal keys share the permits.
+    """
+
+    name: str
+    """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`; of a rate with `rate `
+    before it."""
+    key: Mapping[str, Any] | None = None
+    """Place of the key's value, as that of `not_before`; None: one value for all."""
+    max_running: int | None = None
+    """Number of permits for each value of the key; None: it is a rate."""
+    rate: float | None = None
+    """Attempts per second for each value of the key."""
+    burst: float | None = None
+    """Attempts that may begin at once after a pause."""
+    on_limit: str = "wait"
+    """Of a limit of tasks: `wait`, `cancel_new` or `cancel_running`."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """One step of the template, with everything that the engine and the worker need to run it."""
 
@@ -158,8 +186,10 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the place of one: `{input: [name...]}` in the task's
+    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
     input, `{step, path: [name...]}` in the result of a step above."""
+    limits: tuple[StepLimit, ...] = ()
+    """Limits of what runs at the same time: the step waits for a permit of each."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -195,8 +225,16 @@ class Plan:
     system_dependencies: Mapping[str, Any] = field(default_factory=dict)
     domain_events: tuple[Mapping[str, Any], ...] = ()
     environment: str | None = None
+    concurrency: StepLimit | None = None
+    """Limit of the tasks that are open at the same time, from their first step on."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
+    schedules: tuple[Mapping[str, Any], ...] = ()
+    """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
+    deadline_seconds: float | None = None
+    """Time from its start after which the open steps of a task fail; None: never."""
+    task_events: bool = False
+    """Whether the end of a task is a durable event."""
 
     @cached_property
     def by_name(self) -> dict[str, StepPlan]:
@@ -206,11 +244,11 @@ class Plan:
     @cached_property
     def dependents(self) -> dict[str, tuple[str, ...]]:
         """For each step the names of the steps that declare it as a dependency, in topological order."""
-        found: dict[str, list[str]] = {step.name: [] for step in self.steps}
+        dependents: dict[str, list[str]] = {step.name: [] for step in self.steps}
         for step in self.steps:
             for name in step.depends_on:
-                found[name].append(step.name)
-        return {name: tuple(children) for name, children in found.items()}
+                dependents[name].append(step.name)
+        return {name: tuple(children) for name, children in dependents.items()}
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
@@ -253,7 +291,7 @@ class Plan:
 
     @cached_property
     def id(self) -> TemplateId:
-        """Identifier of the plan; its hash is that of what the author wrote, whatever a fleet's defaults are."""
+        """Identifier of the plan; its hash is that of what the author wrote, without a fleet's defaults."""
         from tasker.template.content_hash import content_hash  # it imports the retry profiles, which import this module
 
         return TemplateId(self.namespace, self.name, self.version, content_hash(self))
@@ -272,7 +310,9 @@ class Plan:
         """Restore the plan from the parsed form of `to_json`."""
         values = dict(data)
         values["steps"] = tuple(_step(item) for item in values["steps"])
-        values["domain_events"] = tuple(values.get("domain_events", ()))
+        values["concurrency"] = StepLimit(**values["concurrency"]) if values.get("concurrency") else None
+        for key in ("domain_events", "schedules"):
+            values[key] = tuple(values.get(key, ()))
         return cls(**values)
 
 
@@ -285,8 +325,14 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
-    values["retry"] = RetryPolicy(**{**values["retry"], "delays_ms": tuple(values["retry"].get("delays_ms", ()))})
+    values["retry"] = RetryPolicy(
+        **{
+            **values["retry"],
+            **{name: tuple(values["retry"].get(name, ())) for name in ("delays_ms", "never_on", "only_on")},
+        }
+    )
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
+    values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "publishes_events", "inherits"):
         values[key] = tuple(values.get(key, ()))

@@ -55,7 +55,7 @@ def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft],
             findings = rule.judge(plan)
         except RuleFailed as error:
             message = f"the rules of the plugin `{rule.plugin}` could not be asked: {error}"
-            reading.report.add("T086", message, reading.value("name"), "mend or disable it: tasker plugin list")
+            reading.report.add("T086", message, reading.value("name"), "fix or disable it: tasker plugin list")
         else:
             for finding in findings:
                 _report(rule, finding, steps, reading)
@@ -64,11 +64,11 @@ def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft],
 def _report(
     rule: TemplateRule, finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading
 ) -> None:
-    place = _place(finding, steps, reading)
+    location = _rule_location(finding, steps, reading)
     code = f"{rule.plugin}.{finding.code}"
-    reading.report.add_found(code, Severity(finding.severity), finding.message, place, finding.hint)
+    reading.report.add_found(code, Severity(finding.severity), finding.message, location, finding.hint)
 
 
-def _place(finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading) -> Position:
+def _rule_location(finding: RuleFinding, steps: dict[str, tuple[str | int, ...]], reading: DocumentReading) -> Position:
     """Return the position of the finding, or of the nearest value around it."""
     return reading.value(*steps.get(finding.step or "", ()), *(finding.keys or ("name",)))

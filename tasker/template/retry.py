@@ -69,7 +69,8 @@ def inherited(step: StepDraft, settings: StepOverrides) -> tuple[str, ...]:
     retry, lifecycle = settings.retry, step.values.get("lifecycle", {})
     if retry is None and not OLDER_KEYS & lifecycle.keys():
         return INHERITED
-    return () if "profile" in (retry or {}) or "backoff_multiplier" in lifecycle else ("multiplier",)
+    written = {*(retry or {}), *lifecycle}
+    return () if written & {"profile", "backoff_multiplier"} else ("multiplier",)
 
 
 def _base(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
@@ -78,20 +79,24 @@ def _base(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
         return RETRY_PROFILES[name]
     if name is not None:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
-        place = step.reading.value(*settings.retry_path, "profile")
-        step.report("T034", f"unknown retry profile `{name}`", place, hint)
+        location = step.reading.value(*settings.retry_path, "profile")
+        step.report("T034", f"unknown retry profile `{name}`", location, hint)
     return ONCE if settings.retry is None and step.type is not None and step.type.traits.once else USUAL
 
 
 def _written(step: StepDraft, settings: StepOverrides) -> dict[str, Any]:
     retry, lifecycle = settings.retry or {}, step.values.get("lifecycle", {})
-    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "max_backoff_ms", "jitter")
+    keys = ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms", "max_backoff_ms", "jitter")
     written = {key: retry[key] for key in keys if key in retry}
     _add_seconds(step, settings, written, "initial_delay", "backoff_base_ms")
     _add_seconds(step, settings, written, "max_delay", "max_backoff_ms")
     _add_max_retries(step, settings, lifecycle, written)
-    if "backoff_multiplier" in lifecycle:
-        written["multiplier"] = float(lifecycle["backoff_multiplier"])
+    for key in ("never_on", "only_on"):
+        if key in retry:
+            written[key] = tuple(dict.fromkeys(retry[key]))
+    if "max_elapsed" in retry:
+        written["max_elapsed_ms"] = round(retry["max_elapsed"] * 1000)
+    _add_multiplier(step, settings, lifecycle, written)
     return written
 
 
@@ -105,6 +110,18 @@ def _add_seconds(step: StepDraft, settings: StepOverrides, written: dict[str, An
         step.report("T025", message, step.reading.key(*settings.retry_path, older), f"keep `{key}` alone")
 
 
+def _add_multiplier(
+    step: StepDraft, settings: StepOverrides, lifecycle: Mapping[str, Any], written: dict[str, Any]
+) -> None:
+    key = "backoff_multiplier"
+    factors = [float(block[key]) for block in (settings.retry or {}, lifecycle) if key in block]
+    if factors:
+        written["multiplier"] = factors[0]
+    if len(factors) > 1 and factors[0] != factors[1] and not settings.retry_overridden:
+        message = f"`lifecycle` says {factors[1]:g} and `retry` says {factors[0]:g}"
+        step.report("T025", message, step.reading.key(*step.path, "lifecycle", key), "keep that of `retry` alone")
+
+
 def _add_max_retries(
     step: StepDraft, settings: StepOverrides, lifecycle: Mapping[str, Any], written: dict[str, Any]
 ) -> None:
@@ -113,27 +130,39 @@ def _add_max_retries(
         return
     if written.setdefault("max_attempts", attempts) != attempts:
         message = f"`max_retries` says {attempts} and `retry.max_attempts` says {written['max_attempts']}"
-        place = step.reading.key(*step.path, "lifecycle", "max_retries")
-        step.report("T025", message, place, "keep `retry.max_attempts` alone")
+        location = step.reading.key(*step.path, "lifecycle", "max_retries")
+        step.report("T025", message, location, "keep `retry.max_attempts` alone")
 
 
 def _warn(step: StepDraft, settings: StepOverrides, policy: RetryPolicy, written: Mapping[str, Any]) -> None:
     if written.get("max_attempts") == 0:
         message = "`max_attempts: 0` runs once, likely a configuration error"
-        step.report("T080", message, _attempts_place(step, settings), "write 1 to run once, 2 for one repetition")
+        step.report("T080", message, _attempts_location(step, settings), "write 1 to run once, 2 for one repetition")
     elif not policy.retryable and policy.max_attempts > 1:
         message = f"`max_attempts: {policy.max_attempts}` has no effect: the step is not retryable"
-        step.report("T081", message, _attempts_place(step, settings), "write `max_attempts: 1`")
+        step.report("T081", message, _attempts_location(step, settings), "write `max_attempts: 1`")
+    both = [rule for rule in policy.never_on if rule in policy.only_on]
+    if both:
+        location = step.reading.value(*settings.retry_path, "never_on", list(policy.never_on).index(both[0]))
+        step.report("T062", f"`{both[0]}` is in `never_on` and in `only_on`", location, "remove it from one of them")
+    if not policy.retryable and policy.only_on:
+        location = step.reading.key(*settings.retry_path, "only_on")
+        step.report("T083", "`only_on` has no effect: the step is not retryable", location, "remove it")
+    for key, backoff in (("backoff_multiplier", "exponential"), ("increment_ms", "linear")):
+        if key in (settings.retry or {}) and policy.backoff != backoff:
+            message = f"`{key}` has no effect: the delays are {policy.backoff}"
+            location = step.reading.key(*settings.retry_path, key)
+            step.report("T083", message, location, f"write `backoff: {backoff}`, or remove it")
     if policy.backoff != "none" and policy.max_backoff_ms < policy.backoff_base_ms:
         message = f"the first delay, {policy.backoff_base_ms} ms, is above the limit of {policy.max_backoff_ms} ms"
-        place = step.reading.key(*settings.retry_path, _first_written(settings))
-        step.report("T082", message, place, "raise `max_backoff_ms` as well")
+        location = step.reading.key(*settings.retry_path, _first_written(settings))
+        step.report("T082", message, location, "raise `max_backoff_ms` as well")
 
 
-def _attempts_place(step: StepDraft, settings: StepOverrides) -> Any:
+def _attempts_location(step: StepDraft, settings: StepOverrides) -> Any:
     if "max_attempts" in (settings.retry or {}):
         return step.reading.value(*settings.retry_path, "max_attempts")
-    return step.place("lifecycle", "max_retries")
+    return step.location("lifecycle", "max_retries")
 
 
 def _first_written(settings: StepOverrides) -> str:

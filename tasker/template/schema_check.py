@@ -17,7 +17,7 @@ from tasker.template.schema_limits import (
     schema_formats,
     value_formats,
 )
-from tasker.template.schema_messages import SchemaProblem, message_of, places_of
+from tasker.template.schema_messages import SchemaProblem, locations_of, message_of
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -146,7 +146,7 @@ def _registry() -> Any:
 
 
 def _problems(error: ValidationError) -> Iterator[SchemaMismatch]:
-    for path, message in places_of(_best(error)):
+    for path, message in locations_of(_best(error)):
         yield SchemaMismatch(path, message)
 
 

@@ -46,7 +46,7 @@ def search(pattern: str, text: str) -> bool:
     matcher = compiled(pattern)
     if matcher.size * len(text) > MOST_PATTERN_WORK:
         most = MOST_PATTERN_WORK // matcher.size
-        raise _refused(pattern, f"a text of {len(text)} characters is too long for it, {most} is the most")
+        raise _refused(pattern, f"expected a text of at most {most} characters, got {len(text)}")
     return matcher.matches(text)
 
 

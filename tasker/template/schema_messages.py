@@ -40,7 +40,7 @@ def found(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def places_of(error: ValidationError) -> Iterator[tuple[str, str]]:
+def locations_of(error: ValidationError) -> Iterator[tuple[str, str]]:
     """Yield path and message of an error; an error about several keys yields a pair for each."""
     path, instance = error.json_path, cast("dict[str, Any]", error.instance)
     if error.validator == "required":

@@ -1,12 +1,14 @@
-"""Kinds of value that say when a step begins."""
+"""Kinds of value that say when a step begins, and on what it waits: times, durations, places in the data."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from tasker.dataclasses import dataclass
+from tasker.expressions.path import EXPECTED as PLACE_EXPECTED
 from tasker.expressions.path import DataPath, PathError, parse_path
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.durations import DURATION, EXPECTED, parse_duration
@@ -14,7 +16,15 @@ from tasker.template.value_kinds import INVALID
 from tasker.template.yaml.nodes import Node
 
 TIME = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)"
-TIME_EXPECTED = "expected a time with a zone such as 2026-01-31T18:00:00Z, or the place of one such as input.starts_at"
+TIME_EXPECTED = "expected a time with a zone such as 2026-01-31T18:00:00Z, or the path of one such as input.starts_at"
+
+
+RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)/([smhd])")
+UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+MOST_PER_UNIT = 1_000_000
+BURST_SECONDS = 0.25
+"""A rate makes up for pauses of the fleet up to this time, unless its template says how many attempts."""
+RATE_EXPECTED = "expected a rate such as 100/s, 30/m, 500/h or 1000/d"
 
 
 @dataclass(frozen=True)
@@ -29,9 +39,9 @@ class Duration:
                 return parse_duration(value)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             meant = f"did you mean {node.text}s?" if number else None
-            reading.report.add("T060", f"expected {EXPECTED}, got {node.text or 'another value'}", node.place, meant)
+            reading.report.add("T060", f"expected {EXPECTED}, got {node.text or 'another value'}", node.location, meant)
         except ValueError as error:
-            reading.report.add("T060", str(error), node.place)
+            reading.report.add("T060", str(error), node.location)
         return INVALID
 
     def json_schema(self) -> dict[str, Any]:
@@ -40,44 +50,110 @@ class Duration:
 
 @dataclass(frozen=True)
 class StartTime:
-    """Time, as `{time}`, or place of a time in a task's data: `{input}` or `{step, path}`."""
+    """Time, as `{time}`, or path of a time in a task's data: `{input}` or `{step, path}`."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the time or the path."""
         value = node.value
         if not isinstance(value, str):
-            reading.report.add("T061", f"{TIME_EXPECTED}, got {node.text or 'another value'}", node.place)
+            reading.report.add("T061", f"{TIME_EXPECTED}, got {node.text or 'another value'}", node.location)
             return INVALID
         if value[:1].isdigit():
             return _time(value, node, reading)
-        try:
-            found = parse_path(value)
-        except PathError as error:
-            reading.report.add("T061", str(error), node.place)
-            return INVALID
-        if found.step is None:
-            return {"input": list(found.parts)}
-        return {"step": found.step, "path": list(found.parts)}
+        return _place("T061", value, node, reading)
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": rf"^({TIME}|(input|steps)[.\[].+)$", "examples": ["input.starts_at"]}
 
 
+@dataclass(frozen=True)
+class Rate:
+    """Number of attempts in a second, minute, hour or day, as attempts per second."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the rate; a number without a unit is reported with the likely meaning."""
+        match = RATE.fullmatch(node.value) if isinstance(node.value, str) else None
+        number = float(match[1]) if match else 0.0
+        if match is None or not 0 < number <= MOST_PER_UNIT:
+            meant = f"did you mean {node.text}/s?" if isinstance(node.value, int | float) else None
+            reading.report.add("T118", f"{RATE_EXPECTED}, got {node.text or 'another value'}", node.location, meant)
+            return INVALID
+        return number / UNITS[match[2]]
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{RATE.pattern}$", "examples": ["100/s"]}
+
+
+def rate_text(rate: float) -> str:
+    """Return a rate as it is written in a template."""
+    unit = next(unit for unit, seconds in UNITS.items() if rate * seconds >= 1 or unit == "d")
+    for unit, seconds in UNITS.items():
+        if (number := round(rate * seconds, 9)) >= 1 and number.is_integer() and int(number) / seconds == rate:
+            return f"{int(number)}/{unit}"
+    return f"{rate * UNITS[unit]!r}/{unit}"
+
+
+@dataclass(frozen=True)
+class DataPlace:
+    """Place of a value in a task's data: `{input}` or `{step, path}`."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the path."""
+        if not isinstance(node.value, str):
+            reading.report.add("T116", f"{PLACE_EXPECTED}, got {node.text or 'another value'}", node.location)
+            return INVALID
+        return _place("T116", node.value, node, reading)
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": r"^(input|steps)[.\[].+$", "examples": ["input.customer.id"]}
+
+
+@dataclass(frozen=True)
+class InputPlace(DataPlace):
+    """Place of a value in a task's input: `{input}`."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the path."""
+        place = super().read(node, path, reading)
+        if place is not INVALID and "input" not in place:
+            hint = "a task waits before its first step: write input.NAME"
+            reading.report.add("T116", "expected a place in the input, got one in a result", node.location, hint)
+            return INVALID
+        return place
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": r"^input[.\[].+$", "examples": ["input.customer.id"]}
+
+
 def start_text(start: Mapping[str, Any]) -> str:
     """Return the start of a step as it is written in a template."""
-    if "time" in start:
-        return str(start["time"])
-    return str(DataPath(start.get("step"), tuple(start["input"] if "input" in start else start["path"])))
+    return str(start["time"]) if "time" in start else place_text(start)
+
+
+def place_text(place: Mapping[str, Any]) -> str:
+    """Return a place in a task's data as it is written in a template."""
+    return str(DataPath(place.get("step"), tuple(place["input"] if "input" in place else place["path"])))
+
+
+def _place(code: str, text: str, node: Node, reading: DocumentReading) -> Any:
+    try:
+        found = parse_path(text)
+    except PathError as error:
+        reading.report.add(code, str(error), node.location)
+        return INVALID
+    if found.step is None:
+        return {"input": list(found.parts)}
+    return {"step": found.step, "path": list(found.parts)}
 
 
 def _time(text: str, node: Node, reading: DocumentReading) -> Any:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        reading.report.add("T061", f"{TIME_EXPECTED}, got {text[:40]!r}", node.place)
+        reading.report.add("T061", f"{TIME_EXPECTED}, got {text[:40]!r}", node.location)
         return INVALID
     if moment.utcoffset() is None:
         hint = f"add the zone: {text}Z for UTC" if "T" in text else None
-        reading.report.add("T061", f"{TIME_EXPECTED}; {text[:40]!r} has no zone", node.place, hint)
+        reading.report.add("T061", f"{TIME_EXPECTED}; {text[:40]!r} has no zone", node.location, hint)
         return INVALID
     return {"time": moment.isoformat()}

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import DocumentReading, Path
+from tasker.template.error_rules import parse_rule
 from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()
@@ -48,17 +49,17 @@ class Text:
             hint = f'put it in quotes: "{node.text}"' if node.text and value is not None else None
             return wrong_type("text", node, reading, hint)
         if not value.strip() and not self.may_be_empty:
-            reading.report.add("T024", "the text is empty", node.place)
+            reading.report.add("T024", "the text is empty", node.location)
             return INVALID
         self._check_name(value, node, reading)
         return value
 
     def _check_name(self, value: str, node: Node, reading: DocumentReading) -> None:
         if self.pattern and not re.fullmatch(self.pattern, value):
-            reading.report.add("T026", f"`{value}` is not a valid name here", node.place, self.rule)
+            reading.report.add("T026", f"`{value}` is not a valid name here", node.location, self.rule)
         elif self.max_length and len(value) > self.max_length:
             message = f"the name has {len(value)} characters, at most {self.max_length} are possible"
-            reading.report.add("T026", message, node.place)
+            reading.report.add("T026", message, node.location)
 
     def json_schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "string"}
@@ -77,7 +78,7 @@ class Version(Text):
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            node = Node(node.text, node.place, node.text)
+            node = Node(node.text, node.location, node.text)
         return super().read(node, path, reading)
 
     def json_schema(self) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class Number:
             return wrong_type("a whole number" if self.whole else "a number", node, reading, _unquote(node))
         problem = self._out_of_range(value)
         if problem:
-            reading.report.add("T024", f"expected a number {problem}, found {node.text}", node.place)
+            reading.report.add("T024", f"expected a number {problem}, found {node.text}", node.location)
             return INVALID
         return value
 
@@ -148,7 +149,9 @@ class Choice:
         if node.broken:
             return INVALID
         hint = did_you_mean(str(node.value), self._words())
-        reading.report.add("T023", f"expected one of {listed(self.values)}, found {describe(node)}", node.place, hint)
+        reading.report.add(
+            "T023", f"expected one of {listed(self.values)}, found {describe(node)}", node.location, hint
+        )
         return INVALID
 
     def _words(self) -> list[str]:
@@ -157,6 +160,21 @@ class Choice:
     def json_schema(self) -> dict[str, Any]:
         """Return an enumeration of all spellings."""
         return {"enum": self._words()}
+
+
+@dataclass(frozen=True)
+class ErrorName:
+    """Error that a retry policy names."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        try:
+            return parse_rule(node.value)
+        except ValueError as error:
+            reading.report.add("T064", str(error), node.location)
+            return INVALID
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 100, "maximum": 599}]}
 
 
 @dataclass(frozen=True)
@@ -192,12 +210,12 @@ class ListOf:
         if not isinstance(node.value, list):
             return wrong_type("a list", node, reading, _as_list(node))
         if self.at_least_one and not node.value:
-            reading.report.add("T024", "the list is empty", node.place, "at least one item is needed")
+            reading.report.add("T024", "the list is empty", node.location, "at least one item is needed")
             return INVALID
         return [self._read_item(item, (*path, index), reading) for index, item in enumerate(node.value)]
 
     def _read_item(self, item: Node, path: Path, reading: DocumentReading) -> Any:
-        reading.mark(path, item.place)
+        reading.mark(path, item.location)
         return self.item.read(item, path, reading)
 
     def json_schema(self) -> dict[str, Any]:
@@ -226,7 +244,7 @@ class Verbatim(Free):
             for name in dict.fromkeys(VARIABLE.findall(text.value)):
                 message = f"`${{{name}}}` is not replaced: the handler gets this text as it is"
                 hint = f'let the handler read os.environ["{name}"], or give the value in `environments`'
-                reading.report.add("T084", message, text.place, hint)
+                reading.report.add("T084", message, text.location, hint)
         return super().read(node, path, reading)
 
 
@@ -242,7 +260,7 @@ class MapOf:
             return wrong_type("a mapping", node, reading)
         values = {}
         for name, entry in node.value.items():
-            reading.mark((*path, name), entry.node.place, entry.key)
+            reading.mark((*path, name), entry.node.location, entry.key)
             value = self.item.read(entry.node, (*path, name), reading)
             if value is not INVALID:
                 values[name] = value
@@ -255,7 +273,7 @@ class MapOf:
 def wrong_type(expected: str, node: Node, reading: DocumentReading, hint: str | None = None) -> Any:
     """Report that a value has the wrong type, once per value, and return `INVALID`."""
     if not node.broken:
-        reading.report.add("T022", f"expected {expected}, found {describe(node)}", node.place, hint)
+        reading.report.add("T022", f"expected {expected}, found {describe(node)}", node.location, hint)
     return INVALID
 
 

@@ -14,7 +14,7 @@ class TaskSummary:
     """Task in a list, with the counts of its steps.
 
     `unserved` is the handler of a waiting step that no worker has, `paused` the pause that keeps a step from starting,
-    `waits_until` the time at which the task goes on by itself, while all of it waits.
+    `waits_until` the time at which the task continues on its own, while all of it waits.
     """
 
     task_uuid: str

@@ -113,8 +113,10 @@ class TaskReport:
     """Time for which the task was submitted; None if it began at once."""
     expires_at: datetime | None = None
     """Time at which the task is cancelled if no worker has begun it."""
+    deadline_at: datetime | None = None
+    """Time at which the open steps of the task fail."""
     waits_until: datetime | None = None
-    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     more_steps: int = 0
     """Steps behind those that are here, where a page of them was asked for."""
 
@@ -216,6 +218,7 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
         correlation_id=row["correlation_id"],
         run_at=_time_or_none(row.get("run_at")),
         expires_at=_time_or_none(row.get("expires_at")),
+        deadline_at=_time_or_none(row.get("deadline_at")),
         waits_until=_time_or_none(row.get("waits_until")),
     )
 

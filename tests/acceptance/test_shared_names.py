@@ -21,6 +21,7 @@ from tasker.types import StepContext, StepHandlerResult
 from tests.support.command_line import invoke, run_json, write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
+from tests.support.registered import submit_registered
 from tests.unit.handlers.support import ServiceDiscoveryResolver
 
 TEMPLATE = """
@@ -127,7 +128,7 @@ def test_a_process_that_serves_two_folders_runs_each_with_its_own_code(
 
     async def run() -> list[Any]:
         async with tasker.App(database_url, work=False) as app:
-            tasks = [await app.submit_request(load_plans(path)[0], Submission()) for path in twins]
+            tasks = [await submit_registered(app, load_plans(path)[0], Submission()) for path in twins]
             return [await app.wait(task.task_uuid, timeout=60) for task in tasks]
 
     assert [report.results["only"] for report in asyncio.run(run())] == [{"from": "c1"}, {"from": "c2"}]
@@ -169,7 +170,7 @@ def test_a_template_that_has_moved_on_still_finds_its_folder(twins: tuple[Path, 
 
 def test_one_template_in_two_folders_with_handlers_is_refused(tmp_path: Path) -> None:
     first, second = (folder(tmp_path / name, "same") for name in ("a", "b"))
-    with pytest.raises(HandlerLoadError, match=r"the template shared/same:1\.0\.0 lies in .*/a and .*/b") as caught:
+    with pytest.raises(HandlerLoadError, match=r"the template shared/same:1\.0\.0 exists in .*/a and .*/b") as caught:
         loaded(first, second)
     assert "another name or version" in str(caught.value.hint)
     loaded(first, first)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import tasker_core
-from tasker import bootstrap as engine
-from tasker.client import disconnect
 from tasker_core import EventBridge, EventNames, HandlerRegistry, TaskerClient, Worker
+from tasker_core._runtime import bootstrap as engine
+from tasker_core._runtime.client import disconnect
 from tasker_core.client import TaskResponse
 from tasker_core.domain_events import InProcessDomainEventPoller, SubscriberRegistry
 from tests.support.command_line import run_json, write_workflow

@@ -41,3 +41,11 @@ def test_a_function_that_locks_rows_says_so() -> None:
 
 def test_the_readme_fits_the_width_of_a_screen() -> None:
     assert [line for line in README.read_text("utf-8").splitlines() if len(line) > WIDTH] == []
+
+
+def test_sql_lines_fit_the_width_of_a_screen() -> None:
+    files = [path for path in SQL.rglob("*.sql") if path.parent.name != "migrations"]
+    wide = {path.name for path in files for line in path.read_text("utf-8").splitlines() if len(line) > WIDTH}
+
+    assert files
+    assert wide == set(), f"wrap these lines at {WIDTH} columns; a migration does not change after its release"

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 import tasker
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tests.benchmarks.conditions import Conditions, Figure
 from tests.benchmarks.cpu import Spent, seconds_of
@@ -123,14 +124,15 @@ class _Row:
         """What the name asks for."""
         async with tasker.App(self._bench.url, work=False) as self._app, Client.to(self._address) as self._client:
             await self._app.plans.register(self._plan)
-            self._task = (await self._app.submit_request(self._plan, Submission({"n": 0}))).task_uuid
+            order = TemplateSubmission(self._plan.namespace, self._plan.name, None, Submission({"n": 0}))
+            self._task = (await self._app.submissions.submit(order)).task_uuid
             found: Figure = await getattr(self, f"_{self._name}")()
             return found
 
     async def _app_create(self) -> Figure:
         async def create(number: int) -> None:
-            plan = (await self._app.plans.find(self._name, "linear")).plan
-            submitted = await self._app.submit_request(plan, Submission({"n": number}))
+            order = TemplateSubmission(self._name, "linear", None, Submission({"n": number}))
+            submitted = await self._app.submissions.submit(order)
             self._require_steps(await self._app.views.task(submitted.task_uuid))
 
         return await self._latency(CREATES, create, self._of_this_process)

@@ -136,7 +136,7 @@ async def _round(conditions: Conditions, name: str, receivers: Receivers) -> Fig
         states = app._plugins.states()
         assert [state.name for state in states if state.off or state.failures] == [], states
         assert {state.name for state in states} == {*subject.plugins}
-        assert all(state.told for state in states if state.name != "webhooks"), "they heard of the steps"
+        assert all(state.delivered for state in states if state.name != "webhooks"), "they heard of the steps"
         dropped = sum(state.dropped for state in states)
         assert not posted or await app.domain_events.deliveries.list() == [], "an endpoint took every event"
         await app.stop_working()

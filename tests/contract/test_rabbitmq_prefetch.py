@@ -15,7 +15,7 @@ from aiormq import Channel
 from tasker.errors import BackendUnavailable
 from tasker.messaging.port import QueuedMessage
 from tasker_rabbitmq import polling
-from tasker_rabbitmq.backend import EMPTY_LOOKS, LOOK_SECONDS, RabbitmqBackend
+from tasker_rabbitmq.backend import EMPTY_POLLS, STATS_SECONDS, RabbitmqBackend
 from tasker_rabbitmq.link import PUBLISH, Link
 from tasker_rabbitmq.received import Feed, new_ids
 from tasker_rabbitmq.settings import RabbitmqSettings
@@ -263,10 +263,10 @@ async def test_stats_allow_for_what_other_consumers_hold_until_the_queue_was_fou
 
     async with aclosing(rig.backend.subscribe_many(["q"])) as news:
         await anext(news)
-        for _ in range(EMPTY_LOOKS - 1):
+        for _ in range(EMPTY_POLLS - 1):
             assert await unseen() == 100, "the other may have what has just left the queue"
         assert await unseen() == 0
-        rig.clock.seconds += 2 * LOOK_SECONDS
+        rig.clock.seconds += 2 * STATS_SECONDS
         assert await unseen() == 100, "nobody looked for so long that it may have been full meanwhile"
         assert (await rig.backend.queue_stats("q")).unseen == 0, "what it holds itself is counted"
         await rig.backend._feeds["q"].stop()
@@ -323,11 +323,11 @@ async def test_looks_at_the_age_of_a_message_hardly_count_as_receptions(rig: Rig
     await rig.backend.send_message("q", b"1")
     async with asyncio.timeout(60):
         for look in range(8):
-            rig.clock.seconds += 2 * LOOK_SECONDS
+            rig.clock.seconds += 2 * STATS_SECONDS
             while (stats := await rig.backend.queue_stats("q")).depth != 1 or stats.oldest_seconds is None:
-                rig.clock.seconds += 2 * LOOK_SECONDS
+                rig.clock.seconds += 2 * STATS_SECONDS
                 await asyncio.sleep(0.02)  # it is on its way back
-            assert stats.oldest_seconds >= 2 * LOOK_SECONDS * (look + 1)
+            assert stats.oldest_seconds >= 2 * STATS_SECONDS * (look + 1)
 
         while not (received := await rig.backend.receive_messages("q", 1, 30)):
             await asyncio.sleep(0.02)

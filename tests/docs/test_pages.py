@@ -12,14 +12,13 @@ from types import ModuleType
 
 import pytest
 
-from tasker.client import disconnect
 from tasker.db.embedded import EmbeddedServer
 from tasker.db.embedded.server import DEFAULT_DATA_DIR
 from tasker.db.migrate import upgrade
 from tasker.errors import UsageError
-from tasker.event_bridge import EventBridge
 from tasker.handlers.registry.registry import HandlerRegistry
-from tasker.worker import Worker
+from tasker_core import EventBridge, Worker
+from tasker_core._runtime.client import disconnect
 from tests.docs.snippets import Reader, ReaderWithApp, snippets, write_files
 from tests.support.repository import ROOT, repository_files
 from tests.support.servers.private_postgres import copied
@@ -46,6 +45,13 @@ name: reminder
 namespace: shop
 version: 1.0.0
 steps: [{name: remind, handler: remind}]
+""",
+    "docs/schedules.md": (ROOT / "workflows" / "nightly_report" / "workflow.yaml").read_text("utf-8"),
+    "docs/deadlines.md": """
+name: report
+namespace: shop
+version: 1.0.0
+steps: [{name: write, handler: write}]
 """,
     "docs/resilience.md": """
 name: paused_pay

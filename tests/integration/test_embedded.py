@@ -222,7 +222,7 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 async def test_a_folder_that_is_removed_under_a_running_process_ends_no_guard_and_shows_no_traceback(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_guard, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(server_guard, "CHECK_SECONDS", 0.01)
     server = EmbeddedServer.start(folder, linger_seconds=0)
     kept = folder.rename(tmp_path / "kept")
     try:

@@ -251,7 +251,7 @@ async def test_while_its_queue_is_paused_a_request_is_not_even_received_and_then
     ):
 
         async def held() -> bool:
-            return orchestrator.actors.pauses.hold(REQUESTS)
+            return orchestrator.actors.pauses.is_paused(REQUESTS)
 
         async def hears() -> bool:
             return not await held() and (

@@ -20,6 +20,7 @@ from tasker.services.workflows.files import load_plans
 from tasker.services.workflows.served import register_served
 from tasker.template import compile_text
 from tasker.template.plan import Plan, RetryPolicy
+from tests.support.registered import submit_registered
 
 TEMPLATE = """
 name: pinned
@@ -54,7 +55,7 @@ async def submitted(url: str, configuration: Configured, target: str | Path) -> 
     """The plan that a task is pinned to which this process submits."""
     async with tasker.App(url, work=False, configuration=configuration) as app:
         plan = await app.plan(target)
-        task = await app.submit_request(plan, Submission(idempotency_key=new_task_uuid()))
+        task = await submit_registered(app, plan, Submission(idempotency_key=new_task_uuid()))
         return await app.plans.get(await app.tasks.template_id(task.task_uuid))
 
 
@@ -90,7 +91,7 @@ async def test_a_process_without_a_configuration_takes_the_defaults_of_the_fleet
 
 async def test_a_task_in_flight_keeps_its_defaults_when_the_setting_changes(database_url: str, file: Path) -> None:
     async with tasker.App(database_url, work=False, configuration=SHORT) as app:
-        task = (await app.submit_request(await app.plan(file), Submission())).task_uuid
+        task = (await submit_registered(app, await app.plan(file), Submission())).task_uuid
     await serve(database_url, LONG, file)
     async with tasker.App(database_url, work=False, configuration=LONG) as app:
         assert limits(await app.plan_of(task))["silent"] == (60_000, 3.0)

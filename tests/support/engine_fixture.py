@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -164,10 +165,12 @@ class Session:
             },
         )
 
-    def set_time(self, seconds: float) -> None:
-        """From now on this session lives `seconds` after the present."""
+    def set_time(self, seconds: float, after: datetime | None = None) -> None:
+        """From now on this session lives `seconds` after the present, or after another time."""
         self.execute(
-            "select set_config('tasker.now', (pg_catalog.now() + make_interval(secs => %s))::text, false)", seconds
+            "select set_config('tasker.now', (coalesce(%s, now()) + make_interval(secs => %s))::text, false)",
+            after,
+            seconds,
         )
 
 

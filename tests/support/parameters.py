@@ -35,6 +35,7 @@ def candidates(parameter: Parameter) -> list[Any]:
             ["another"],
             ["https://another"],
             ["10.0.0.0/8"],
+            ["payments never KeyError"],
             [{"key": "as-long-as-a-key-must-be"}],
             [endpoint],
         ]

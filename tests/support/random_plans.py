@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tasker.template.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepPlan
+from tasker.template.plan import BatchSettings, HandlerRef, Plan, RetryPolicy, StepLimit, StepPlan
 from tasker.template.step_types import StepType
 
 STANDARD, DECISION, DEFERRED = StepType.STANDARD, StepType.DECISION, StepType.DEFERRED
@@ -30,6 +30,7 @@ class Spec:
     publishes: tuple[Mapping[str, Any], ...] = ()
     delay: float | None = None
     not_before: Mapping[str, Any] | None = None
+    limits: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
             publishes_events=spec.publishes,
             delay_seconds=spec.delay,
             not_before=spec.not_before,
+            limits=tuple(StepLimit(**limit) for limit in spec.limits),
         )
         for ordinal, spec in enumerate(specs)
     )

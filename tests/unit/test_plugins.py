@@ -63,7 +63,7 @@ async def test_a_plugin_is_a_module_a_class_or_an_object(
         f"[tasker.plugins]\ncounter = {value}\n"
     )
     plugins = plugins_of(PluginChoice())
-    plugins.tell("tasker_task_finished", TASK)
+    plugins.notify("tasker_task_finished", TASK)
     await plugins.settle()
     assert sys.modules["counter_plugin"].heard == [TASK]
     assert plugins_of(PluginChoice()).listener("tasker_sweep_repaired") is None
@@ -81,7 +81,7 @@ async def test_a_plugin_hears_nothing_of_the_hooks_that_its_settings_leave_out(
     plugins = plugins_of(PluginChoice())
     assert plugins.having("tasker_attempt_started") == ("all",)
     assert plugins.having("tasker_task_finished") == ("all", "some")
-    plugins.tell("tasker_task_finished", TASK)
+    plugins.notify("tasker_task_finished", TASK)
     await plugins.settle()
     assert sys.modules["some_plugin"].heard == [TASK]
     reasons = {" ".join(record.getMessage().split("reason=")[1:]) for record in log.records}
@@ -101,9 +101,9 @@ async def test_what_a_plugin_raises_is_logged_once_and_counted_and_the_others_ar
         install_plugin(tmp_path, monkeypatch, name, source)
     plugins = plugins_of(PluginChoice())
     for _ in range(3):
-        plugins.tell("tasker_task_finished", TASK)
+        plugins.notify("tasker_task_finished", TASK)
     await plugins.settle()
-    plugins.tell_failures()
+    plugins.log_failures()
     assert sys.modules["good_plugin"].heard == ["complete"] * 3
     assert {each.name: each.failures for each in plugins.states()} == {
         "bad": {"tasker_task_finished": 3},
@@ -210,7 +210,7 @@ async def test_a_plugin_hears_in_a_thread_of_its_own_in_order() -> None:
     heard: list[tuple[int, int]] = []
     plugins = PluginHost({"one": {"tasker_sweep_repaired": lambda value: heard.append((value, threading.get_ident()))}})
     for number in range(100):
-        plugins.tell("tasker_sweep_repaired", number)
+        plugins.notify("tasker_sweep_repaired", number)
     await plugins.settle()
     assert [number for number, _ in heard] == list(range(100))
     (thread,) = {thread for _, thread in heard}
@@ -226,10 +226,10 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
         "good": {"tasker_sweep_repaired": heard.append},
     }
     plugins = PluginHost(hooks, PluginQueueLimits(waiting=3))
-    plugins.tell("tasker_sweep_repaired", 0)
+    plugins.notify("tasker_sweep_repaired", 0)
     until(lambda: plugins.states()[0].waiting == 0, "it was told")
     for number in range(1, 7):
-        plugins.tell("tasker_sweep_repaired", number)
+        plugins.notify("tasker_sweep_repaired", number)
         until(lambda: plugins.states()[1].waiting == 0, "it was told")
     await plugins.settle(0.01)
     slow, good = plugins.states()
@@ -237,7 +237,7 @@ async def test_a_plugin_that_does_not_return_keeps_nobody_waiting_and_what_does_
     assert (heard, good.dropped) == (list(range(7)), 0)
     stuck.set()
     await plugins.settle()
-    assert plugins.states()[0].told == 4
+    assert plugins.states()[0].delivered == 4
     assert [line.partition(" hook")[0] for line in log.messages] == ["plugin_overflow plugin=slow"]
 
 
@@ -249,17 +249,17 @@ async def test_a_plugin_whose_call_takes_too_long_is_switched_off(log: pytest.Lo
         PluginQueueLimits(hang_seconds=30),
         clock.monotonic,
     )
-    thread.tell("tasker_sweep_repaired", 1)
+    thread.enqueue("tasker_sweep_repaired", 1)
     until(lambda: thread.waiting == 0, "it was told")
     clock.now = 30
-    thread.tell("tasker_sweep_repaired", 2)
+    thread.enqueue("tasker_sweep_repaired", 2)
     assert (thread.account.off, thread.waiting) == ("", 1)
     clock.now = 31
-    thread.tell("tasker_sweep_repaired", 3)
+    thread.enqueue("tasker_sweep_repaired", 3)
     assert (thread.account.off, thread.waiting) == ("a call has not returned for 30 seconds", 1)
     stuck.set()
     await asyncio.wrap_future(thread.settled())
-    assert thread.account.told == 1
+    assert thread.account.delivered == 1
     assert log.messages == [
         "plugin_disabled plugin=slow reason=a call has not returned for 30 seconds; it is tried again in 60 s"
     ]
@@ -274,10 +274,10 @@ async def test_a_hook_that_keeps_failing_switches_its_plugin_off_and_one_that_re
         {"bad": {"tasker_sweep_repaired": bad, "tasker_task_finished": print}}, PluginQueueLimits(failures=10)
     )
     for number in range(20):
-        plugins.tell("tasker_sweep_repaired", number)
+        plugins.notify("tasker_sweep_repaired", number)
     await plugins.settle()
     (state,) = plugins.states()
-    assert (state.failures, state.told) == ({"tasker_sweep_repaired": 15}, 1)
+    assert (state.failures, state.delivered) == ({"tasker_sweep_repaired": 15}, 1)
     assert state.off == "tasker_sweep_repaired has failed 10 times in a row"
 
 
@@ -341,7 +341,7 @@ async def test_a_plugin_that_has_heard_everything_is_told_so_once() -> None:
     hooks = {"tasker_sweep_repaired": heard.append, "tasker_batch_delivered": lambda told: counts.append(told.calls)}
     plugins = PluginHost({"one": hooks})
     for number in range(3):
-        plugins.tell("tasker_sweep_repaired", number)
+        plugins.notify("tasker_sweep_repaired", number)
     await plugins.settle()
     assert (heard, sum(counts), 0 in counts) == ([0, 1, 2], 3, False)
     told = len(counts)

@@ -105,7 +105,7 @@ def test_an_entry_is_closed_by_running_its_task_again(shop: Shop, page: Page) ->
 def test_a_task_is_put_on_the_list_by_hand_and_goes_on(shop: Shop, page: Page) -> None:
     task = shop.held()
     page.goto(shop.url("dead-letters"))
-    form = opened_action(page, "Put a task on the list")
+    form = opened_action(page, "Open a dead letter")
     form.get_by_label("Task", exact=True).fill(task)
     form.get_by_label("What is suspected").fill("it asks the wrong shop")
     with sends(page, "/dead-letters/open"):

@@ -189,7 +189,7 @@ def test_who_did_what_is_told_with_the_newest_first(shop: Shop, page: Page) -> N
     act(page, "Retry failed", "/tasks/{uuid}/retry", Reason="in vain")
     assert shop.ended(task) == "error"
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("link", name="Who did what").click()
+    page.get_by_role("link", name="Audit log").click()
     expect(page.locator("tbody tr").first).to_contain_text(f"/ui/tasks/{task}/retry")
     page.get_by_label("Actor").fill("nobody at all")
     page.get_by_role("button", name="Show").click()

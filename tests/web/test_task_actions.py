@@ -157,7 +157,7 @@ def test_the_chosen_tasks_are_cancelled_and_no_other(shop: Shop, page: Page) -> 
     page.get_by_label("Reason").fill("no longer wanted")
     with sends(page, "/tasks/bulk", 200):
         page.get_by_role("button", name="Cancel: 2 tasks").click()
-    expect(page.get_by_text("All 2 are dealt with.")).to_be_visible()
+    expect(page.get_by_text("All 2 are processed.")).to_be_visible()
     assert [shop.ended(task) for task in chosen] == ["cancelled"] * 2
     shop.let_go()
     assert shop.ended(other) == "complete"
@@ -173,7 +173,7 @@ def test_the_chosen_tasks_run_again_as_new_ones(shop: Shop, page: Page) -> None:
     page.get_by_label("Reason").fill("once more")
     with sends(page, "/tasks/bulk", 200):
         page.get_by_role("button", name="Run again as new tasks: 2 tasks").click()
-    expect(page.get_by_text("All 2 are dealt with.")).to_be_visible()
+    expect(page.get_by_text("All 2 are processed.")).to_be_visible()
     new = {task for (task,) in shop.rows("select task_uuid::text from tasker.tasks")} - before
     assert [shop.ended(task) for task in new] == ["complete"] * 2
     assert {shop.report(task)["context"]["note"] for task in new} == {"again 0", "again 1"}
@@ -208,7 +208,7 @@ def test_what_is_done_to_many_tasks_stops_and_goes_on_when_it_is_told_to(shop: S
     assert sum(reasons(shop, task) == ["one by one"] for task in tasks) == PORTION
     with sends(page, "/tasks/bulk", 200):
         page.get_by_role("button", name="Go on with 1").click()
-    expect(page.get_by_text("All 26 are dealt with.")).to_be_visible()
+    expect(page.get_by_text("All 26 are processed.")).to_be_visible()
     assert all(reasons(shop, task) == ["one by one"] for task in tasks)
 
 

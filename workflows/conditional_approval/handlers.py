@@ -9,7 +9,7 @@ APPROVALS = ("auto_approve", "manager_approval", "finance_review")
 
 
 class ValidateRequestHandler(StepHandler):
-    """Refuses amounts that nobody can approve."""
+    """Refuse amounts above every approval limit."""
 
     handler_name = "conditional_approval.validate_request"
 
@@ -45,7 +45,7 @@ class RoutingDecisionHandler(DecisionHandler):
 
 
 class AutoApproveHandler(StepHandler):
-    """Small amounts need nobody."""
+    """Approve small amounts automatically."""
 
     handler_name = "conditional_approval.auto_approve"
 

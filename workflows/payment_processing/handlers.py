@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class NetworkTimeout(Exception):
-    """The gateway did not answer; nobody knows whether it did the work."""
+    """The gateway did not answer; it is unknown whether it did the work."""
 
 
 class Refused(Exception):

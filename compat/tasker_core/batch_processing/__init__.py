@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tasker_core.batch_processing.aggregation import BatchAggregationScenario
-from tasker_core.batch_processing.batchable import Batchable
-from tasker_core.batch_processing.cursors import BatchWorkerConfig
+from tasker_core.batch_processing.batchable import Batchable, BatchAggregationScenario, BatchWorkerConfig
 
 __all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable"]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from tasker.handlers.batchable import BatchForms
-from tasker.handlers.outcome_forms import BATCH_KEY
+from tasker.handlers.batchable import BatchWorkerConfig as EngineShare
+from tasker.handlers.dependency_results import names_with_prefix
+from tasker.handlers.outcome_forms import BATCH_KEY, batch_id
 from tasker_core.answering import Answering
-from tasker_core.batch_processing.aggregation import BatchAggregationScenario
-from tasker_core.batch_processing.cursors import BatchWorkerConfig, batch_size_within, ranges, shares, wire_cursors
+from tasker_core.models import DependencyResultsWrapper
 from tasker_core.types import (
     BatchAnalyzerOutcome,
     BatchWorkerContext,
     BatchWorkerOutcome,
     CursorConfig,
     RustBatchWorkerInputs,
+    RustCursorConfig,
     StepContext,
     StepHandlerResult,
     aggregate_batch_results,
@@ -26,6 +30,94 @@ from tasker_core.types import (
 )
 
 __all__ = ["BatchAggregationScenario", "BatchWorkerConfig", "Batchable"]
+
+
+class BatchWorkerConfig(EngineShare):
+    """One worker's share: a range with its position among the workers, from 0."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the share as plain data."""
+        return dict(vars(self))
+
+
+def ranges(total_items: int, size: int) -> list[tuple[int, int]]:
+    """Return ranges of `size` items; the last one may be shorter."""
+    return [(start, min(start + size, total_items)) for start in range(0, total_items, size)]
+
+
+def batch_size_within(total_items: int, batch_size: int, max_batches: int | None) -> int:
+    """Return the size, increased if there would be more than `max_batches`. Raises `ValueError` for a size below 1."""
+    if batch_size <= 0:
+        raise ValueError(f"batch_size must be 1 or more, found {batch_size}")
+    return max(batch_size, math.ceil(total_items / max_batches)) if max_batches and max_batches > 0 else batch_size
+
+
+def shares(total_items: int, worker_count: int) -> list[BatchWorkerConfig]:
+    """Return at most `worker_count` equal shares. Raises `ValueError` for less than one worker."""
+    if worker_count <= 0:
+        raise ValueError(f"worker_count must be 1 or more, found {worker_count}")
+    cut = ranges(total_items, math.ceil(total_items / worker_count)) if total_items > 0 else []
+    return [
+        BatchWorkerConfig(batch_id(index), start, end, end - start, index, worker_count)
+        for index, (start, end) in enumerate(cut)
+    ]
+
+
+def wire_cursors(configs: Sequence[CursorConfig]) -> list[RustCursorConfig]:
+    """Return the cursors in the format that the engine reads."""
+    return [
+        RustCursorConfig(
+            batch_id=batch_id(index),
+            start_cursor=config.start_cursor,
+            end_cursor=config.end_cursor,
+            batch_size=config.end_cursor - config.start_cursor,
+        )
+        for index, config in enumerate(configs)
+    ]
+
+
+@dataclass
+class BatchAggregationScenario:
+    """The batchable step's result and the workers' results by step name, without their envelopes."""
+
+    is_no_batches: bool
+    batchable_result: dict[str, Any]
+    batch_results: dict[str, dict[str, Any]]
+    worker_count: int
+
+    @classmethod
+    def detect(
+        cls, dependency_results: dict[str, Any], batchable_step_name: str, batch_worker_prefix: str
+    ) -> BatchAggregationScenario:
+        """Return the scenario, with batches or without, by the result of the batchable step.
+
+        Raises `ValueError` if that step has no result, or if it created batches and none has a result.
+        """
+        results = DependencyResultsWrapper.from_dict(dependency_results)
+        analysis = results.get_results(batchable_step_name)
+        if analysis is None:
+            raise ValueError(f"the batchable step {batchable_step_name!r} has no result; there are: {results.keys()}")
+        analysis = analysis if isinstance(analysis, dict) else {}
+        outcome = analysis.get(BATCH_KEY)
+        if isinstance(outcome, dict) and outcome.get("type") == "no_batches":
+            return cls(True, analysis, {}, 0)
+        workers = _workers(results, batch_worker_prefix)
+        if not workers:
+            raise ValueError(
+                f"{batchable_step_name!r} did not answer no_batches, and no step whose name starts with "
+                f"{batch_worker_prefix!r} has a result; there are: {results.keys()}"
+            )
+        return cls(False, analysis, workers, len(workers))
+
+    def no_batches(self) -> bool:
+        """Return True if no worker processed an item."""
+        return self.is_no_batches
+
+
+def _workers(results: DependencyResultsWrapper, prefix: str) -> dict[str, dict[str, Any]]:
+    """Return the results in the order of the batches."""
+    contents = {name: results.get_results(name) for name in names_with_prefix(dict.fromkeys(results), prefix)}
+    return {name: value if isinstance(value, dict) else {} for name, value in contents.items()}
 
 
 class Batchable(BatchForms[CursorConfig, BatchAnalyzerOutcome], Answering):

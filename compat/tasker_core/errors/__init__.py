@@ -111,5 +111,5 @@ class BusinessLogicError(PermanentError, engine.BusinessLogicError):
     """Error for a violated rule of the application."""
 
 
-class FFIError(TaskerError, engine.FFIError):
+class FFIError(TaskerError):
     """Error kept for code that raises or catches it."""

@@ -4,28 +4,9 @@ from __future__ import annotations
 
 from tasker.handlers.batch_outcomes import BatchAggregationResult, NoBatchesOutcome, RustCursorConfig, no_batches
 from tasker.handlers.batch_worker import BatchWorkerOutcome
-from tasker.handlers.client_models import (
-    ClientHealthResponse,
-    ClientPaginationInfo,
-    ClientStepAuditResponse,
-    ClientStepReadiness,
-    ClientStepResponse,
-    ClientTaskListResponse,
-    ClientTaskResponse,
-)
 from tasker.handlers.events.publisher import DomainEventMetadata, ExecutionResult, InProcessDomainEvent
-from tasker.handlers.results import StepError, StepExecutionResult, StepHandlerCallResult
-from tasker.handlers.worker_models import (
-    BootstrapResult,
-    ComponentHealth,
-    FfiDispatchMetrics,
-    HealthCheck,
-    LogContext,
-    StarvationWarning,
-    WorkerConfig,
-    WorkerMetrics,
-    WorkerStatus,
-)
+from tasker.handlers.reporting import LogContext
+from tasker.handlers.results import StepHandlerCallResult
 from tasker_core.types.batches import (
     BatchAnalyzerOutcome,
     BatchMetadata,
@@ -38,10 +19,31 @@ from tasker_core.types.batches import (
     aggregate_batch_results,
     create_batches,
 )
-from tasker_core.types.context import FfiStepEvent, StepContext
+from tasker_core.types.client import (
+    ClientHealthResponse,
+    ClientPaginationInfo,
+    ClientStepAuditResponse,
+    ClientStepReadiness,
+    ClientStepResponse,
+    ClientTaskListResponse,
+    ClientTaskResponse,
+)
+from tasker_core.types.context import StepContext
 from tasker_core.types.decision import DecisionPointOutcome, DecisionType
-from tasker_core.types.results import ErrorType, ResultStatus, StepHandlerResult
-from tasker_core.types.worker import BootstrapConfig, WorkerState
+from tasker_core.types.results import ErrorType, ResultStatus, StepError, StepExecutionResult, StepHandlerResult
+from tasker_core.types.step_event import FfiStepEvent
+from tasker_core.types.worker import (
+    BootstrapConfig,
+    BootstrapResult,
+    ComponentHealth,
+    FfiDispatchMetrics,
+    HealthCheck,
+    StarvationWarning,
+    WorkerConfig,
+    WorkerMetrics,
+    WorkerState,
+    WorkerStatus,
+)
 
 __all__ = [
     "BatchAggregationResult",

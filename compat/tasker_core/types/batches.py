@@ -126,8 +126,10 @@ def _cursor(data: Mapping[str, Any], step_size: int) -> CursorConfig:
     )
 
 
-def _checkpoint(step_context: EngineContext) -> dict[str, Any]:
-    data = getattr(step_context.event, "task_sequence_step", None)
+def _checkpoint(step_context: Any) -> dict[str, Any]:
+    if isinstance(step_context, EngineContext):
+        return step_context.checkpoint or {}
+    data = getattr(step_context.event, "task_sequence_step", None)  # a stand-in
     step = data.get("workflow_step") if isinstance(data, Mapping) else None
     return (step.get("checkpoint") if isinstance(step, Mapping) else None) or {}
 

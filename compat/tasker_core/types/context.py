@@ -1,46 +1,97 @@
-"""Context of a handler in the form of tasker_core: results of the steps above are in their envelopes."""
+"""Context of a handler in the form of tasker_core: created from the event form of a step."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import ConfigDict
+from typing import Any, Self
+from uuid import UUID
 
 from tasker.handlers.context import StepContext as EngineContext
-from tasker.handlers.legacy_event import FfiStepEvent as EngineEvent
+from tasker.handlers.dependency_results import unwrap_all
 from tasker.handlers.readable import yes_or_no
-from tasker_core.models import TaskSequenceStepWrapper
+from tasker.template.names import MAX_ATTEMPTS
+from tasker_core.models import TaskSequenceStepWrapper, TaskWrapper
+from tasker_core.types.step_event import FfiStepEvent, event_for, task_fields
 
 
-class FfiStepEvent(EngineEvent):
-    """Immutable event form of a step that is ready for its handler."""
+class EventContext(EngineContext):
+    """The engine's context of a step that arrived as an event: handlers written for the engine get it."""
 
-    model_config = ConfigDict(frozen=True)
+    event: FfiStepEvent
+
+    @classmethod
+    def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> Self:
+        """Create the context from the event form of a step."""
+        data = event.task_sequence_step
+        step = data.get("workflow_step") or {}
+        handler = (data.get("step_definition") or {}).get("handler") or {}
+        return cls(
+            event=event,
+            task_uuid=UUID(event.task_uuid),
+            step_uuid=UUID(event.step_uuid),
+            correlation_id=UUID(event.correlation_id),
+            handler_name=handler_name,
+            input_data=task_fields(data).get("context") or {},
+            dependency_results=unwrap_all(data.get("dependency_results")),
+            step_config=handler.get("initialization") or {},
+            step_inputs=step.get("inputs") or {},
+            retry_count=step.get("attempts") or 0,
+            max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
+        )
+
+    @property
+    def step_name(self) -> str:
+        """Name of this step instance."""
+        return super().step_name if self._claim is not None else str(self._workflow_step.get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the task's template."""
+        if self._template is not None:
+            return super().namespace
+        return str(task_fields(self.event.task_sequence_step).get("namespace_name") or "")
+
+    @property
+    def checkpoint(self) -> dict[str, Any] | None:
+        """Data that the last `checkpoint_yield` of this step stored; None without one."""
+        if self._claim is not None:
+            return super().checkpoint
+        stored = self._workflow_step.get("checkpoint")
+        return dict(stored) if stored else None
+
+    @property
+    def task_sequence_step(self) -> TaskSequenceStepWrapper:
+        """Task, step, dependency results and definition as wrapped objects."""
+        return TaskSequenceStepWrapper.from_dict(self.event.task_sequence_step)
+
+    @property
+    def task(self) -> TaskWrapper:
+        """Task of the step, with `.context`."""
+        return self.task_sequence_step.task
+
+    @property
+    def _workflow_step(self) -> dict[str, Any]:
+        return self.event.task_sequence_step.get("workflow_step") or {}
 
 
-class StepContext(EngineContext):
-    """The engine's context, created from the event form of a step.
+class StepContext(EventContext):
+    """The context of tasker_core's handlers.
 
     `dependency_results` contains envelopes (`{"result": ...}`), which `get_dependency_result` opens once. Additions of
     the engine, such as `cancelled`, are available as well.
     """
 
-    event: FfiStepEvent
-
     @classmethod
-    def from_ffi_event(cls, event: EngineEvent, handler_name: str) -> StepContext:
+    def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> Self:
         """Create the context from the event form of a step."""
-        known = event if isinstance(event, FfiStepEvent) else FfiStepEvent(**dict(event))
-        made = super().from_ffi_event(known, handler_name)
-        assert isinstance(made, cls)
+        made = super().from_ffi_event(event, handler_name)
         made.dependency_results = event.task_sequence_step.get("dependency_results") or {}
         made.max_retries = made.max_retries or 3
         return made
 
     @classmethod
-    def from_engine(cls, context: EngineContext) -> StepContext:
+    def from_engine(cls, context: EngineContext) -> Self:
         """Create the context from the engine's context."""
-        made = cls.from_ffi_event(context.event, context.handler_name)
+        made = cls.from_ffi_event(event_of(context), context.handler_name)
         made._claim, made._template = context._claim, context._template
         made._step, made._cancel_flag = context._step, context._cancel_flag
         return made
@@ -59,7 +110,12 @@ class StepContext(EngineContext):
         """Return True if an earlier run of this step saved a cursor."""
         return self.checkpoint_cursor is not None
 
-    @property
-    def task_sequence_step(self) -> TaskSequenceStepWrapper:
-        """Task, step, dependency results and definition as wrapped objects."""
-        return TaskSequenceStepWrapper.from_dict(self.event.task_sequence_step)
+
+def event_of(context: EngineContext) -> FfiStepEvent:
+    """Return the event form of the step that the context belongs to. Raises `ValueError` if no worker made it."""
+    if isinstance(context, EventContext):
+        return context.event
+    if context._claim is None or context._template is None or context._step is None:
+        raise ValueError(f"expected the context of a claimed step, got {context!r}")
+    inputs, results = context.input_data, context.dependency_results
+    return event_for(context._claim, context._template, context._step, inputs, results)

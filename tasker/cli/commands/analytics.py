@@ -117,7 +117,7 @@ def recommend(form: str, place: FleetTarget, **settings: Any) -> None:
     print_as(form, recommendations, _scaling)
 
 
-def _scaling(found: Sequence[ScalingAdvice]) -> str:
+def _scaling(advice: Sequence[ScalingAdvice]) -> str:
     from tasker.cli.render.values import table
 
     rows = [
@@ -130,29 +130,33 @@ def _scaling(found: Sequence[ScalingAdvice]) -> str:
             "" if row.step_seconds is None else _duration(row.step_seconds),
             row.reason,
         )
-        for row in found
+        for row in advice
     ]
     return (
-        table(("namespace", "workers", "in hand", "waiting", "ended", "step", "why"), rows) if rows else "no namespaces"
+        table(("namespace", "workers", "in flight", "waiting", "ended", "step", "why"), rows)
+        if rows
+        else "no namespaces"
     )
 
 
-def _performance(found: Performance) -> str:
-    ended = f"{found.completed:,} complete, {found.failed:,} failed"
+def _performance(performance: Performance) -> str:
+    steps = counted(performance.steps_per_hour, "step")
+    means = [duration(seconds * 1000) for seconds in (performance.task_seconds, performance.step_seconds)]
+    ended = f"{performance.completed:,} complete, {performance.failed:,} failed"
     return "\n".join(
         [
-            f"tasks       {found.total:,}: {ended}, {found.active:,} open",
-            f"rates       {found.completion_rate:.1%} complete, {found.error_rate:.1%} failed",
-            f"throughput  {found.tasks_per_hour:,} tasks and {counted(found.steps_per_hour, 'step')} an hour",
-            f"durations   task {duration(found.task_seconds * 1000)}, step {duration(found.step_seconds * 1000)}",
-            f"health      {found.health:.2f} of 1",
+            f"tasks       {performance.total:,}: {ended}, {performance.active:,} open",
+            f"rates       {performance.completion_rate:.1%} complete, {performance.error_rate:.1%} failed",
+            f"throughput  {performance.tasks_per_hour:,} tasks and {steps} an hour",
+            f"durations   task {means[0]}, step {means[1]}",
+            f"health      {performance.health:.2f} of 1",
         ]
     )
 
 
-def _bottlenecks(found: Bottlenecks) -> str:
-    parts = [_table("slowest steps", found.steps), _table("slowest templates", found.tasks)]
-    return "\n\n".join([*parts, "\n".join(found.recommendations) or "no problems found"])
+def _bottlenecks(bottlenecks: Bottlenecks) -> str:
+    parts = [_table("slowest steps", bottlenecks.steps), _table("slowest templates", bottlenecks.tasks)]
+    return "\n\n".join([*parts, "\n".join(bottlenecks.recommendations) or "no problems found"])
 
 
 def _table(title: str, slow: Sequence[SlowItem]) -> str:
@@ -170,7 +174,7 @@ def _table(title: str, slow: Sequence[SlowItem]) -> str:
     return table((title, "runs", "failed", "mean", "longest"), rows) if rows else f"{title}: none"
 
 
-def _versions(found: Sequence[VersionHistory]) -> str:
+def _versions(versions: Sequence[VersionHistory]) -> str:
     from tasker.cli.render.values import table
 
     rows = [
@@ -182,7 +186,7 @@ def _versions(found: Sequence[VersionHistory]) -> str:
             *(map(_duration, (row.mean_seconds, row.max_seconds)) if row.executions else ("", "")),
             f"{row.last_at:%Y-%m-%d %H:%M}" if row.last_at else "",
         )
-        for row in found
+        for row in versions
     ]
     return table(("version", "registered", "tasks", "failed", "mean", "longest", "last end"), rows)
 

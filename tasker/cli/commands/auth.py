@@ -234,10 +234,10 @@ def validate_token(token: str, public_key: Path | None, form: str) -> None:
       tasker auth validate-token --token "$TOKEN" --public-key jwt-public-key.pem
     """
     encoded = sys.stdin.read().strip() if token == "-" else token
-    print_as(form, asyncio.run(_told(encoded, auth_settings(), public_key)), _token_text)
+    print_as(form, asyncio.run(_verified_token(encoded, auth_settings(), public_key)), _token_text)
 
 
-async def _told(token: str, settings: Auth, public_key: Path | None) -> dict[str, Any]:
+async def _verified_token(token: str, settings: Auth, public_key: Path | None) -> dict[str, Any]:
     from tasker.server.auth.authenticator import verification_keys
     from tasker.server.auth.tokens import TokenReader
     from tasker.server.auth.verification_keys import OneKey
@@ -259,14 +259,14 @@ async def _told(token: str, settings: Auth, public_key: Path | None) -> dict[str
     }
 
 
-def _token_text(told: Mapping[str, Any]) -> str:
-    where = "every namespace" if told["namespaces"] is None else ", ".join(told["namespaces"]) or "no namespace"
+def _token_text(token: Mapping[str, Any]) -> str:
+    where = "every namespace" if token["namespaces"] is None else ", ".join(token["namespaces"]) or "no namespace"
     return "\n".join(
         [
-            f"valid until {told['expires_at']}",
-            f"subject      {told['subject']}",
-            f"permissions  {', '.join(told['permissions']) or 'none'}",
+            f"valid until {token['expires_at']}",
+            f"subject      {token['subject']}",
+            f"permissions  {', '.join(token['permissions']) or 'none'}",
             f"in           {where}",
-            f"issuer       {told['issuer']}, for {told['audience']}",
+            f"issuer       {token['issuer']}, for {token['audience']}",
         ]
     )

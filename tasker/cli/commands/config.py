@@ -233,7 +233,7 @@ def diff(one: str, other: str, context: str, source_dir: Path, form: str) -> Non
         left, right = (_named(name, context, source_dir) for name in (one, other))
     except ConfigurationError as error:
         raise UsageError(error.message, hint=error.hint) from error
-    differences = [config_text.difference(*each) for each in all_differences(left, right)]
+    differences = [config_text.difference(*pair) for pair in all_differences(left, right)]
     if form == "json":
         click.echo(json.dumps(differences, indent=2))
     else:

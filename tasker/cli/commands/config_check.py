@@ -76,19 +76,19 @@ def made_for_context(layers: Iterable[ConfigurationLayer]) -> str | None:
     return next((context for context in contexts if context in CONTEXTS), None)
 
 
-def elsewhere(context: str | None, found: Configuration) -> dict[str, Any]:
+def elsewhere(context: str | None, configuration: Configuration) -> dict[str, Any]:
     """Return the settings, by path, whose value in a worker or an orchestrator differs from that of a single process.
 
     Empty if `context` or the file's header names a context, and without files: then only a single process starts.
     """
-    files = [layer for layer in found.layers if layer.text]
+    files = [layer for layer in configuration.layers if layer.text]
     if context or not files or made_for_context(files):
         return {}
     try:
-        other = assemble("worker", found.environment, files, os.environ)
+        other = assemble("worker", configuration.environment, files, os.environ)
     except ConfigurationInvalid as error:
         other = error.usable
-    return {path: there for path, _, there in differences(found.settings, other.settings)}
+    return {path: there for path, _, there in differences(configuration.settings, other.settings)}
 
 
 def chosen(context: str | None, environment: str | None, source_dir: Path | None, file: Path | None) -> Configuration:
@@ -185,9 +185,9 @@ def _result(target: Target, environment: str, source_dir: Path) -> Configuration
         return error
 
 
-def _warnings(found: Configuration, environment: str | None) -> Iterator[str]:
-    yield from made_for_others(found.layers, found.context, environment)
-    yield from patterns_without_match(found)
+def _warnings(configuration: Configuration, environment: str | None) -> Iterator[str]:
+    yield from made_for_others(configuration.layers, configuration.context, environment)
+    yield from patterns_without_match(configuration)
 
 
 def _tried(configurations: list[Configuration]) -> list[ConnectivityResult]:

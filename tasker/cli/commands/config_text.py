@@ -62,31 +62,32 @@ def _problems(results: Sequence[Result]) -> list[Any]:
     return list({str(problem): problem for problem in problems}.values())
 
 
-def _summary(found: Configuration) -> str:
-    common = found.settings.common
+def _summary(configuration: Configuration) -> str:
+    common = configuration.settings.common
     prefixes = tuple(
-        f"{root}.mpsc_channels." for root in {"common", *(ROOTS if found.context == "complete" else [found.context])}
+        f"{root}.mpsc_channels."
+        for root in {"common", *(ROOTS if configuration.context == "complete" else [configuration.context])}
     )
     channels = sum(1 for path in by_path() if path.startswith(prefixes) and path.endswith("_buffer_size"))
     breakers = len(type(common.circuit_breakers.component_configs).declared)
     rows = {
-        "Context": found.context,
-        "Environment": found.environment,
+        "Context": configuration.context,
+        "Environment": configuration.environment,
         "Database": without_password(common.database.url) or "embedded",
         "Messaging": common.queues.backend,
         "Database pool": f"{common.database.pool.max_connections} connections",
         "Circuit breakers": f"{breakers} configurations",
-        **_own_rows(found),
+        **_own_rows(configuration),
         "Channels": str(channels),
     }
     return "\n" + "\n".join(f"  {f'{name}:':<18} {value}" for name, value in rows.items())
 
 
-def _own_rows(found: Configuration) -> dict[str, str]:
-    orchestration, worker = found.settings.orchestration, found.settings.worker
-    if found.context == "common":
+def _own_rows(configuration: Configuration) -> dict[str, str]:
+    orchestration, worker = configuration.settings.orchestration, configuration.settings.worker
+    if configuration.context == "common":
         return {}
-    if found.context == "worker":
+    if configuration.context == "worker":
         return {"Deployment mode": worker.event_systems.worker.deployment_mode}
     return {"Deployment mode": orchestration.event_systems.orchestration.deployment_mode}
 
@@ -103,16 +104,20 @@ def others_lines(others: Mapping[str, Any]) -> list[str]:
     return [f"Note: a worker or an orchestrator uses {text}; choose one with --context worker"] if text else []
 
 
-def shown(found: Configuration, key: str | None, form: str, others: Mapping[str, Any] = MappingProxyType({})) -> str:
+def shown(
+    configuration: Configuration, key: str | None, form: str, others: Mapping[str, Any] = MappingProxyType({})
+) -> str:
     """Render the values in effect as TOML or JSON, secrets redacted. `others` are values of other kinds of process."""
-    values, hidden = redacted(found.values())
+    values, hidden = redacted(configuration.values())
     if form == "json":
         part = _part(values, key) if key else values
-        metadata: dict[str, Any] = {"context": found.context, "redacted_fields": hidden}
+        metadata: dict[str, Any] = {"context": configuration.context, "redacted_fields": hidden}
         if others:
             metadata["other_processes"] = dict(others)
         return (
-            json.dumps({"environment": found.environment, "values": part, "metadata": metadata}, indent=2, default=str)
+            json.dumps(
+                {"environment": configuration.environment, "values": part, "metadata": metadata}, indent=2, default=str
+            )
             + "\n"
         )
     return toml_text(nested({key: _part(values, key)}) if key else values)
@@ -126,7 +131,7 @@ def _part(values: Any, key: str) -> Any:
 
 def explained(
     path: str,
-    found: Configuration | None,
+    configuration: Configuration | None,
     problem: SettingProblem | None = None,
     others: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
@@ -138,10 +143,10 @@ def explained(
     if parameter is None:
         inside = [entry.path for entry in by_path().values() if entry.path.startswith(f"{path}.")]
         extra = {"other_processes": differing} if (differing := within(others, path)) else {}
-        values = {inner_path: _value(inner_path, found) for inner_path in inside}
+        values = {inner_path: _value(inner_path, configuration) for inner_path in inside}
         return {"table": path, "meaning": tables()[path], "parameters": values, **extra}
-    in_effect = {"value": _value(path, found), "set_by": found.origin(path)} if found else {}
-    if found and (overruled := dict(overridden_variables(found)).get(path)):
+    in_effect = {"value": _value(path, configuration), "set_by": configuration.origin(path)} if configuration else {}
+    if configuration and (overruled := dict(overridden_variables(configuration)).get(path)):
         in_effect["note"] = overruled
     for value in within(others, path).values():
         in_effect["other_processes"] = f"{toml_value(value)} (--context worker)"
@@ -150,8 +155,8 @@ def explained(
     return {"parameter": path, **in_effect, **_known(parameter)}
 
 
-def _value(path: str, found: Configuration | None) -> Any:
-    value = found.value(path) if found else by_path()[path].default
+def _value(path: str, configuration: Configuration | None) -> Any:
+    value = configuration.value(path) if configuration else by_path()[path].default
     return REDACTED if is_secret(path.rpartition(".")[2], value) else value
 
 

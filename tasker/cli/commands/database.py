@@ -112,10 +112,10 @@ def _rules(database: DatabaseOption, limits: Mapping[str, float | str | None]) -
     return rules
 
 
-def _prune_text(found: Sequence[Pruned], dry_run: bool) -> str:
+def _prune_text(pruned: Sequence[Pruned], dry_run: bool) -> str:
     from tasker.cli.render.values import table
 
-    if not found:
+    if not pruned:
         return "Nothing to delete. (Tasks that ended within the last hour are always kept.)"
     rows = [
         (
@@ -124,9 +124,9 @@ def _prune_text(found: Sequence[Pruned], dry_run: bool) -> str:
             row.before[:19],
             *(f"{number:,}" for number in (row.tasks, row.steps, row.kept)),
         )
-        for row in found
+        for row in pruned
     ]
-    total = f"{sum(row.tasks for row in found):,} tasks {'would be' if dry_run else 'were'} deleted"
+    total = f"{sum(row.tasks for row in pruned):,} tasks {'would be' if dry_run else 'were'} deleted"
     return "\n".join((table(("template", "ended", "before", "tasks", "steps", "kept"), rows), "", total))
 
 
@@ -149,12 +149,12 @@ def report(database: DatabaseOption, form: str) -> None:
     print_as(form, document, lambda _: "\n".join((_size_text(sizes), "", _costly_text(costly))))
 
 
-def _costly_text(found: CostlyStatements) -> str:
+def _costly_text(statements: CostlyStatements) -> str:
     from tasker.cli.render.values import table
     from tasker.services.wording import one_line
 
-    if found.missing:
-        return found.missing
+    if statements.missing:
+        return statements.missing
     rows = [
         (
             f"{query.total_ms / 1000:,.1f} s",
@@ -162,12 +162,12 @@ def _costly_text(found: CostlyStatements) -> str:
             f"{query.mean_ms:,.2f} ms",
             one_line(query.statement, 100),
         )
-        for query in found.statements
+        for query in statements.statements
     ]
     return table(("total", "calls", "mean", "statement"), rows)
 
 
-def _size_text(found: Sizes) -> str:
+def _size_text(sizes: Sizes) -> str:
     from tasker.cli.render.values import table
 
     rows = [
@@ -177,9 +177,9 @@ def _size_text(found: Sizes) -> str:
             *(f"{number:,}" for number in (row.rows, row.dead)),
             f"{row.vacuumed_at:%Y-%m-%d %H:%M}" if row.vacuumed_at else "never",
         )
-        for row in found.tables
+        for row in sizes.tables
     ]
-    total = f"{_size(found.bytes)} for {found.tasks:,} tasks, {_size(found.bytes_per_task)} each"
+    total = f"{_size(sizes.bytes)} for {sizes.tasks:,} tasks, {_size(sizes.bytes_per_task)} each"
     return "\n".join((table(("table", "size", "indexes", "rows", "dead", "vacuumed"), rows), "", total))
 
 
@@ -222,9 +222,9 @@ def _of_backend(chosen: Configured) -> Callable[[Sequence[str]], str] | None:
     return loaded.role_sql if isinstance(loaded, GrantsRoles) else None
 
 
-def _role_text(found: Sequence[Role]) -> str:
+def _role_text(roles: Sequence[Role]) -> str:
     return "\n".join(
-        f"{role.name}: {'created' if role.made else 'already exists'}, privileges granted" for role in found
+        f"{role.name}: {'created' if role.made else 'already exists'}, privileges granted" for role in roles
     )
 
 
@@ -330,17 +330,17 @@ def _upgraded_text(done: dict[str, Any]) -> str:
     return "\n".join((*(f"applied {name}" for name in done["applied"]), came_to))
 
 
-def _print_status(where: str, found: migrate.Status) -> None:
-    if found.state == "empty":
-        click.echo(f"{where}: empty, {len(found.pending)} scripts to apply")
+def _print_status(where: str, status: migrate.Status) -> None:
+    if status.state == "empty":
+        click.echo(f"{where}: empty, {len(status.pending)} scripts to apply")
     else:
-        click.echo(f"{where}: {found.state}")
+        click.echo(f"{where}: {status.state}")
         for title in ("pending", "outdated", "edited", "unknown", "superseded"):
-            for name in getattr(found, title):
+            for name in getattr(status, title):
                 click.echo(f"  {title:<10} {name}")
-    if found.state in ("empty", "outdated"):
+    if status.state in ("empty", "outdated"):
         click.echo("Run `tasker db upgrade` with the same options.")
-    if found.superseded:
+    if status.superseded:
         click.echo(
             "The superseded scripts are from a newer release of Tasker; this version works with them and keeps them."
         )

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tasker.views.dead_letters import DeadLetter, FailureGroup, QueuedInvestigation, ReasonStats, TaskHealth
 
 
-def list_text(found: Sequence[DeadLetter], width: int | None = None) -> str:
+def list_text(entries: Sequence[DeadLetter], width: int | None = None) -> str:
     """Render entries, one per line."""
-    if not found:
+    if not entries:
         return "no dead letters"
     headings = ("ENTRY", "TASK", "TEMPLATE", "REASON", "STATUS", "SINCE", "TASK IS NOW")
-    return _table(headings, [(*_names(entry), *_standing(entry)) for entry in found], width, ("ENTRY", "SINCE"))
+    return _table(headings, [(*_names(entry), *_standing(entry)) for entry in entries], width, ("ENTRY", "SINCE"))
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None, spared: Sequence[str]) -> str:
@@ -38,13 +38,13 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | 
     return table(columns, [[row[name] for name in columns] for row in short])
 
 
-def _names(each: DeadLetter) -> tuple[str, str, str]:
-    snapshot = each.task_snapshot or {}
-    return each.dlq_entry_uuid, each.task_uuid, f"{snapshot.get('namespace', '?')}/{snapshot.get('task_name', '?')}"
+def _names(entry: DeadLetter) -> tuple[str, str, str]:
+    snapshot = entry.task_snapshot or {}
+    return entry.dlq_entry_uuid, entry.task_uuid, f"{snapshot.get('namespace', '?')}/{snapshot.get('task_name', '?')}"
 
 
-def _standing(each: DeadLetter) -> tuple[str, str, str, str]:
-    return each.dlq_reason, each.resolution_status, date_time(each.dlq_timestamp), each.current_state or "deleted"
+def _standing(entry: DeadLetter) -> tuple[str, str, str, str]:
+    return entry.dlq_reason, entry.resolution_status, date_time(entry.dlq_timestamp), entry.current_state or "deleted"
 
 
 def entry_text(entry: DeadLetter) -> str:
@@ -76,9 +76,9 @@ def _objects(**named: Any) -> list[str]:
     ]
 
 
-def stats_text(found: Sequence[ReasonStats]) -> str:
+def stats_text(reasons: Sequence[ReasonStats]) -> str:
     """Render the counts, one line per reason."""
-    if not found:
+    if not reasons:
         return "no dead letters"
     headings = (
         "REASON",
@@ -90,19 +90,19 @@ def stats_text(found: Sequence[ReasonStats]) -> str:
         "OLDEST",
         "MINUTES TO CLOSE",
     )
-    return table(headings, [_stats_row(stats) for stats in found])
+    return table(headings, [_stats_row(stats) for stats in reasons])
 
 
-def _stats_row(each: ReasonStats) -> tuple[str, ...]:
-    minutes = each.avg_resolution_time_minutes
-    counts = (each.total_entries, each.pending, each.manually_resolved, each.permanent_failures, each.cancelled)
+def _stats_row(stats: ReasonStats) -> tuple[str, ...]:
+    minutes = stats.avg_resolution_time_minutes
+    counts = (stats.total_entries, stats.pending, stats.manually_resolved, stats.permanent_failures, stats.cancelled)
     closing = "-" if minutes is None else f"{minutes:.1f}"
-    return each.dlq_reason, *map(str, counts), date_time(each.oldest_entry), closing
+    return stats.dlq_reason, *map(str, counts), date_time(stats.oldest_entry), closing
 
 
-def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -> str:
+def queue_text(investigations: Sequence[QueuedInvestigation], width: int | None = None) -> str:
     """Render pending entries, one per line."""
-    if not found:
+    if not investigations:
         return "no pending entries"
     rows = [
         (
@@ -114,15 +114,15 @@ def queue_text(found: Sequence[QueuedInvestigation], width: int | None = None) -
             f"{investigation.minutes_in_dlq:.0f}",
             investigation.current_state or "deleted",
         )
-        for investigation in found
+        for investigation in investigations
     ]
     headings = ("SCORE", "ENTRY", "TASK", "TEMPLATE", "REASON", "MINUTES", "TASK IS NOW")
     return _table(headings, rows, width, ("ENTRY",))
 
 
-def staleness_text(found: Sequence[TaskHealth]) -> str:
+def staleness_text(tasks: Sequence[TaskHealth]) -> str:
     """Render open tasks, one per line."""
-    if not found:
+    if not tasks:
         return "no open tasks"
     rows = [
         (
@@ -134,14 +134,14 @@ def staleness_text(found: Sequence[TaskHealth]) -> str:
             str(task.task_age_minutes),
             task.excuse or "-",
         )
-        for task in found
+        for task in tasks
     ]
     return table(("HEALTH", "TASK", "TEMPLATE", "STATE", "MINUTES/LIMIT", "AGE", "EXCUSED"), rows)
 
 
-def groups_text(found: Sequence[FailureGroup]) -> str:
+def groups_text(groups: Sequence[FailureGroup]) -> str:
     """Render groups of failures, one per line."""
-    if not found:
+    if not groups:
         return "no pending entries with a failure"
     rows = [
         (
@@ -152,6 +152,6 @@ def groups_text(found: Sequence[FailureGroup]) -> str:
             date_time(group.newest),
             one_line(f"{group.error_type}: {group.message}", 80),
         )
-        for group in found
+        for group in groups
     ]
     return table(("FINGERPRINT", "ENTRIES", "NAMESPACES", "STEP", "NEWEST", "FAILURE"), rows)

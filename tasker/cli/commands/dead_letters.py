@@ -13,7 +13,7 @@ from tasker.cli.commands import dead_letter_text
 from tasker.cli.commands.replays import replay, replays
 from tasker.cli.commands.task import retry_summary
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, covered
+from tasker.cli.covering import SHOW_SENSITIVE, redacted
 from tasker.cli.render.values import screen_width
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, require_known_filter, run_on_fleet
@@ -69,11 +69,11 @@ def retry(entry: str, reason: str, form: str, place: FleetTarget) -> None:
         return {**names, "status": now.current_state, "reset": retried.reset, "left": retried.left}
 
     done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: "\n".join([_entry_told(done), *retry_summary(done, place)]))
+    print_as(form, done, lambda done: "\n".join([_entry_text(done), *retry_summary(done, place)]))
     raise SystemExit(1 if done["left"] and not done["reset"] else 0)
 
 
-def _entry_told(done: dict[str, Any]) -> str:
+def _entry_text(done: dict[str, Any]) -> str:
     return f"entry {done['dlq_entry_uuid']} is {done['resolution_status']}"
 
 
@@ -143,7 +143,7 @@ def show(uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None
     async def read(app: Fleet) -> DeadLetter:
         entry = await found_entry(app, uuid)
         deleted = entry.current_state is None
-        return entry if deleted else await covered(app, entry.task_uuid, entry, show_sensitive)
+        return entry if deleted else await redacted(app, entry.task_uuid, entry, show_sensitive)
 
     print_as(form, run_on_fleet(place, read), dead_letter_text.entry_text)
 

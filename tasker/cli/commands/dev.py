@@ -27,7 +27,7 @@ INSTALLED = {"node_modules", "venv", "__pycache__"}
 CONFIG_VARIABLES = ("TASKER_CONFIG_PATH", "TASKER_CONFIG_ROOT")
 
 CONCURRENT = 100
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 GRACE_SECONDS = 3.0
 
 
@@ -141,7 +141,7 @@ class _Child:
         return (self._process.poll() or 0) < 0 and self._told is not self._process
 
     def has_given_up(self) -> bool:
-        """Return True once for a worker that ended by itself, e.g. for a mistake in a file: a change restarts it."""
+        """Return True once for a worker that exited on its own, e.g. for an error in a file: a change restarts it."""
         if (self._process.poll() or 0) <= 0 or self._told is self._process:
             return False
         self._told = self._process
@@ -155,7 +155,7 @@ class _Child:
 def _watch(watched: Sequence[Path], child: _Child) -> None:
     seen = _stamps(watched)
     while True:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(CHECK_SECONDS)
         now = _stamps(watched)
         if now != seen:
             changed = sorted(path.name for path in now.keys() | seen.keys() if now.get(path) != seen.get(path))

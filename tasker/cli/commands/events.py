@@ -32,7 +32,7 @@ def list_text(events: Sequence[PublishedEvent]) -> str:
             event.time[:19].replace("T", " "),
             event.event_name,
             event.metadata["namespace"],
-            f"{event.metadata['task_uuid']} {event.metadata['step_name']}",
+            f"{event.metadata['task_uuid']} {event.metadata['step_name'] or ''}".rstrip(),
             event.withheld or _compact(event),
         )
         for event in events
@@ -41,23 +41,32 @@ def list_text(events: Sequence[PublishedEvent]) -> str:
 
 
 def line(event: PublishedEvent) -> str:
-    where = f"{event.metadata['namespace']} {event.metadata['task_uuid']} {event.metadata['step_name']}"
+    where = f"{event.metadata['namespace']} {event.metadata['task_uuid']} {event.metadata['step_name'] or ''}".rstrip()
     return f"{event.position}  {event.time[:19].replace('T', ' ')}  {event.event_name}  {where}  {_compact(event)}"
 
 
-def subscribers_text(found: Sequence[SubscriberStatus]) -> str:
-    if not found:
+def subscribers_text(subscribers: Sequence[SubscriberStatus]) -> str:
+    if not subscribers:
         return "no subscribers; tasker events tail --subscriber NAME or App.domain_events.subscribe creates one"
     return table(
-        ("subscriber", "position", "behind", "reading", "missed events", "quarantined"), list(map(_row, found))
+        ("subscriber", "position", "behind", "reading", "missed events", "quarantined"), list(map(_row, subscribers))
     )
 
 
-def _row(found: SubscriberStatus) -> tuple[str, ...]:
-    stopped = found.stopped and f"stopped by {found.stopped['by']}: {found.stopped['reason']}"
-    aside = ", ".join(f"{n:,} {what}" for n, what in ((found.waiting, "waiting"), (found.given_up, "given up")) if n)
-    reading = stopped or _yes(found.active)
-    return (found.name, str(found.position), f"{found.behind:,}", reading, _yes(found.missed), aside or "-")
+def _row(subscriber: SubscriberStatus) -> tuple[str, ...]:
+    stopped = subscriber.stopped and f"stopped by {subscriber.stopped['by']}: {subscriber.stopped['reason']}"
+    aside = ", ".join(
+        f"{n:,} {what}" for n, what in ((subscriber.waiting, "waiting"), (subscriber.given_up, "given up")) if n
+    )
+    reading = stopped or _yes(subscriber.active)
+    return (
+        subscriber.name,
+        str(subscriber.position),
+        f"{subscriber.behind:,}",
+        reading,
+        _yes(subscriber.missed),
+        aside or "-",
+    )
 
 
 def rewound_text(done: RewindResult) -> str:

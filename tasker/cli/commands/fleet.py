@@ -45,14 +45,23 @@ def actions(actor: str | None, since: datetime | None, limit: int, form: str, pl
     print_as(form, operator_actions, _text)
 
 
-def _text(found: Sequence[RecordedAction]) -> str:
-    return table(HEADINGS, [_row(action) for action in found]) if found else "no operator actions"
+def _text(actions: Sequence[RecordedAction]) -> str:
+    return table(HEADINGS, [_row(action) for action in actions]) if actions else "no operator actions"
 
 
-def _row(each: RecordedAction) -> tuple[str, ...]:
-    status = "-" if each.status is None else str(each.status)
-    moment, address = date_time(each.requested_at), each.address or "-"
-    return moment, each.actor, each.proof, each.endpoint, each.path or "-", status, address, each.refusal or ""
+def _row(action: RecordedAction) -> tuple[str, ...]:
+    status = "-" if action.status is None else str(action.status)
+    moment, address = date_time(action.requested_at), action.address or "-"
+    return (
+        moment,
+        action.actor,
+        action.proof,
+        action.endpoint,
+        action.path or "-",
+        status,
+        address,
+        action.refusal or "",
+    )
 
 
 SOUND = {
@@ -86,9 +95,9 @@ def doctor(form: str, place: FleetTarget) -> None:
     raise SystemExit(1 if any(finding.wrong for finding in findings) else 0)
 
 
-def _lines(found: Sequence[DoctorFinding], width: int | None) -> Iterator[str]:
+def _lines(findings: Sequence[DoctorFinding], width: int | None) -> Iterator[str]:
     for check, sound in SOUND.items():
-        mine = [candidate for candidate in found if candidate.check == check]
+        mine = [candidate for candidate in findings if candidate.check == check]
         if not mine:
             yield f"{click.style('✔', fg='green')} {check:<12} {sound}"
         for finding in mine:
@@ -188,13 +197,13 @@ async def _target(app: Fleet, namespace: str | None, **rest: str | None) -> Paus
     return PauseTarget.of(namespace, **rest)
 
 
-def _list_text(found: PauseList) -> str:
+def _list_text(pauses: PauseList) -> str:
 
-    if not found.pauses:
+    if not pauses.pauses:
         return "no pauses"
     rows = [
         (_name(entry), _held(entry.held), entry.actor, entry.paused_at[:19].replace("T", " "), entry.reason)
-        for entry in found.pauses
+        for entry in pauses.pauses
     ]
     return table(("PAUSED", "HELD", "BY", "SINCE", "REASON"), rows)
 

@@ -161,5 +161,5 @@ def _list_text(rows: list[dict[str, Any]]) -> str:
     return table(("profile", "url", "credentials", ""), lines)
 
 
-def _check_text(found: dict[str, Any]) -> str:
-    return f"{found['name']}: Tasker {found['version']} at {found['url']} is {found['status']}"
+def _check_text(check: dict[str, Any]) -> str:
+    return f"{check['name']}: Tasker {check['version']} at {check['url']} is {check['status']}"

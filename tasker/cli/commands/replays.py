@@ -140,10 +140,10 @@ def replays(ctx: click.Context, form: str, place: FleetTarget) -> None:
         print_as(form, run_on_fleet(place, lambda app: app.replays.list()), _list_text)
 
 
-def _list_text(found: Sequence[Replay]) -> str:
+def _list_text(replays: Sequence[Replay]) -> str:
     from tasker.cli.render.values import table
 
-    if not found:
+    if not replays:
         return "no replays"
     rows = [
         (
@@ -155,7 +155,7 @@ def _list_text(found: Sequence[Replay]) -> str:
             row.actor,
             date_time(row.created_at),
         )
-        for row in found
+        for row in replays
     ]
     return table(("REPLAY", "STATE", "DONE", "RATE", "FINGERPRINT", "BY", "SINCE"), rows)
 

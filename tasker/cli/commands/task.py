@@ -13,7 +13,7 @@ from tasker.cli.commands.task_steps import audit, complete_step, reset_step, res
 from tasker.cli.commands.task_submit import refused, request, submit
 from tasker.cli.commands.task_watch import logs, since, watch
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, covered
+from tasker.cli.covering import SHOW_SENSITIVE, redacted
 from tasker.cli.render.outcome import going_on
 from tasker.cli.render.values import names_text, screen_width
 from tasker.cli.suggestions import GuessingGroup
@@ -56,7 +56,7 @@ def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     async def read(app: Fleet) -> Explanation:
         task = await find_task(app.tasks, task_uuid)
-        return await covered(app, task, await app.tasks.explain(task, name), show_sensitive)
+        return await redacted(app, task, await app.tasks.explain(task, name), show_sensitive)
 
     explanation = run_on_fleet(place, read)
     text = explanation_text(explanation, screen_width(), place.arguments()) if form == "text" else ""
@@ -84,7 +84,7 @@ def rerun(
     Without --from it starts at the first failed step, or at the first step if none has failed.
 
     That step runs again, with everything below it and everything that is not done; the results of all other steps are
-    reused. Decisions and batches below the step are made anew. The old task is not changed, in whatever state it is;
+    reused. Decisions and batches below the step are made anew. The old task is not changed, in any state;
     `task retry` continues failed steps of the same task instead.
 
     With --set the new task has another input. Steps whose results are reused do not see it.
@@ -113,10 +113,10 @@ def rerun(
         return {"task_uuid": begun.task_uuid, "rerun_of": task, "steps": begun.steps, "reused": begun.reused}
 
     done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: _told(done, place))
+    print_as(form, done, lambda done: _rerun_text(done, place))
 
 
-def _told(done: dict[str, Any], place: FleetTarget) -> str:
+def _rerun_text(done: dict[str, Any], place: FleetTarget) -> str:
     task = done["task_uuid"]
     lines = [
         f"{task} begins with {counted(done['steps'], 'step')}, {done['reused']} of them reused from {done['rerun_of']}",
@@ -255,7 +255,7 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
 
     async def read(app: Fleet) -> TaskReport:
         task_report = await app.tasks.report(await find_task(app.tasks, task_uuid))
-        return await covered(app, task_report.task_uuid, task_report, show_sensitive)
+        return await redacted(app, task_report.task_uuid, task_report, show_sensitive)
 
     report = run_on_fleet(place, read)
     render = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
@@ -280,7 +280,7 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     async def read(app: Fleet) -> Sequence[TransitionDetail]:
         task = await find_task(app.tasks, task_uuid)
-        return await covered(app, task, await app.tasks.history(task), show_sensitive)
+        return await redacted(app, task, await app.tasks.history(task), show_sensitive)
 
     transitions = run_on_fleet(place, read)
     chosen = [row for row in transitions if name in (None, row.step)]

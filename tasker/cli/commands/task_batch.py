@@ -15,9 +15,9 @@ from tasker.cli.run.input import without_repeats
 from tasker.dataclasses import dataclass
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, UsageError
 from tasker.errors.remedies import command_form
-from tasker.services.submission.bulk import TemplateSubmission
 from tasker.services.submission.check import check_priority
-from tasker.services.submission.starts import start_item
+from tasker.services.submission.registered import TemplateSubmission
+from tasker.services.submission.starts import TIMES, start_texts
 from tasker.services.submission.submit import Submission
 from tasker.services.wording import counted
 from tasker.services.workflows.targets import RegisteredName, registered_name
@@ -67,7 +67,7 @@ class Defaults:
         request = {"initiator": actor(), "source_system": "tasker task submit", **options}
         request |= {name: value for name, value in arguments.items() if name not in NAMED}
         check_priority(request.get("priority", 0))
-        start_item(request.get("run_at"), request.get("delay"))
+        start_texts(**{name: request.get(name) for name in TIMES})
         return TemplateSubmission(*self._name(arguments), Submission(**request))
 
     def _name(self, given: Mapping[str, Any]) -> RegisteredName:
@@ -101,7 +101,7 @@ async def _answers(
 ) -> list[SubmissionResult | TaskerError]:
     orders = [line.asked for line in lines if isinstance(line.asked, TemplateSubmission)]
     try:
-        answered = iter(await app.submit_orders(orders, on_duplicate=on_duplicate) if orders else ())
+        answered = iter(await app.submissions.submit_many(orders, on_duplicate=on_duplicate) if orders else ())
     except TaskerError:
         which = f"lines {lines[0].number} to {lines[-1].number} got no response: their tasks may exist"
         click.echo(f"{which}; lines with an idempotency_key are safe to repeat", err=True)

@@ -46,14 +46,14 @@ def reset(name: str, reason: str, **which: Any) -> None:
     Example:
       tasker task step reset 0199c1f4-8a52 process_payment --reason "the provider is back"
     """
-    _mend(name, lambda app, task: app.steps.reset(task, name, actor=actor(), reason=reason), **which)
+    _repair_step(name, lambda app, task: app.steps.reset(task, name, actor=actor(), reason=reason), **which)
 
 
 @step.command()
 @_step_command
 def resolve(name: str, reason: str, **which: Any) -> None:
     """Resolve a step without a result; the steps that depend on it can run."""
-    _mend(name, lambda app, task: app.steps.resolve(task, name, actor=actor(), reason=reason), **which)
+    _repair_step(name, lambda app, task: app.steps.resolve(task, name, actor=actor(), reason=reason), **which)
 
 
 @step.command()
@@ -69,10 +69,12 @@ def complete(name: str, result: str, reason: str, **which: Any) -> None:
     from tasker.cli.run.input import read_object
 
     step_result = read_object(result, "--result", read_stdin=sys.stdin.read)
-    _mend(name, lambda app, task: app.steps.complete(task, name, step_result, actor=actor(), reason=reason), **which)
+    _repair_step(
+        name, lambda app, task: app.steps.complete(task, name, step_result, actor=actor(), reason=reason), **which
+    )
 
 
-def _mend(
+def _repair_step(
     name: str, act: Callable[[Fleet, str], Awaitable[None]], *, task_uuid: str, form: str, place: FleetTarget
 ) -> None:
     async def find_and_act(app: Fleet) -> dict[str, Any]:
@@ -81,10 +83,10 @@ def _mend(
         state, final = await app.tasks.state(task)
         return {"task_uuid": task, "status": state, "finished": final, "step": name}
 
-    print_as(form, run_on_fleet(place, find_and_act, operates=True), lambda done: _told(done, place))
+    print_as(form, run_on_fleet(place, find_and_act, operates=True), lambda done: _outcome_text(done, place))
 
 
-def _told(done: dict[str, Any], place: FleetTarget) -> str:
+def _outcome_text(done: dict[str, Any], place: FleetTarget) -> str:
     what, command = ("to resume it", resume_command) if place.runs_here else ("to watch it", watch_command)
     rest = "" if done["finished"] else f"; {what}: {command(done['task_uuid'], place.arguments())}"
     return f"done, the task is {done['status']}{rest}"

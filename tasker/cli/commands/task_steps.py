@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, covered
+from tasker.cli.covering import SHOW_SENSITIVE, redacted
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, looks_like_a_task, run_on_fleet
 from tasker.engine.states.step import StepState
@@ -42,7 +42,7 @@ def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -
 
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
-        return [*await covered(app, task, await app.views.steps(task), show_sensitive)]
+        return [*await redacted(app, task, await app.views.steps(task), show_sensitive)]
 
     print_as(form, run_on_fleet(place, read), _steps_text)
 
@@ -58,7 +58,7 @@ def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Flee
 
     async def read(app: Fleet) -> Any:
         task = await find_task(app.tasks, task_uuid)
-        return await covered(app, task, await _step(app, task, step), show_sensitive)
+        return await redacted(app, task, await _step(app, task, step), show_sensitive)
 
     print_as(form, run_on_fleet(place, read), _step_text)
 
@@ -75,7 +75,7 @@ def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, pla
     async def read(app: Fleet) -> list[View]:
         task = await find_task(app.tasks, task_uuid)
         one = (await _step(app, task, step))["step_uuid"] if step else None
-        return [*await covered(app, task, await app.views.audit(task, one), show_sensitive)]
+        return [*await redacted(app, task, await app.views.audit(task, one), show_sensitive)]
 
     print_as(form, run_on_fleet(place, read), _audit_text)
 
@@ -101,7 +101,9 @@ def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
 def reset_step(reset_by: str, reason: str, **which: Any) -> None:
     """Reset a step in error, so that it runs again with its full number of attempts (`tasker task step reset`)."""
     confirmation = ("Step reset successfully!", reason, "Reset by", reset_by)
-    _mend(confirmation, lambda app, task, step: app.steps.reset(task, step, actor=reset_by, reason=reason), **which)
+    _repair_step(
+        confirmation, lambda app, task, step: app.steps.reset(task, step, actor=reset_by, reason=reason), **which
+    )
 
 
 @click.command("resolve-step")
@@ -112,7 +114,7 @@ def reset_step(reset_by: str, reason: str, **which: Any) -> None:
 def resolve_step(resolved_by: str, reason: str, **which: Any) -> None:
     """Resolve a step without a result (`tasker task step resolve`)."""
     confirmation = ("Step resolved manually!", reason, "Resolved by", resolved_by)
-    _mend(
+    _repair_step(
         confirmation, lambda app, task, step: app.steps.resolve(task, step, actor=resolved_by, reason=reason), **which
     )
 
@@ -132,13 +134,13 @@ def complete_step(result: str, metadata: str | None, completed_by: str, reason: 
     more = read_object(metadata, "--metadata", read_stdin=sys.stdin.read) if metadata else None
     confirmation = ("Step completed manually with results!", reason, "Completed by", completed_by)
     who = {"actor": completed_by, "reason": reason}
-    _mend(
+    _repair_step(
         confirmation, lambda app, task, step: app.steps.complete(task, step, step_result, metadata=more, **who), **which
     )
 
 
-def _mend(
-    said: tuple[str, str, str, str],
+def _repair_step(
+    texts: tuple[str, str, str, str],
     act: Callable[[Fleet, str, str], Awaitable[None]],
     *,
     task_uuid: str,
@@ -152,7 +154,7 @@ def _mend(
         await act(app, task, step_view["name"])
         return await app.views.step(task, step_view["step_uuid"])
 
-    title, reason, by, who = said
+    title, reason, by, who = texts
     lines = ("New state: {current_state}", *([f"Reason: {reason}"] if reason else []), f"{by}: {who}")
     text = "\n".join((f"✓ {title}", *(f"  {line}" for line in lines)))
     print_as(
@@ -172,31 +174,31 @@ async def _step(app: Fleet, task: str, step: str) -> View:
     raise StepNotFound(f"task {task} has no step {step!r}", hint=f"expected one of: {names}")
 
 
-def _steps_text(found: Sequence[View]) -> str:
-    lines = [f"✓ Found {len(found)} workflow steps:"]
-    for step in found:
+def _steps_text(steps: Sequence[View]) -> str:
+    lines = [f"✓ Found {len(steps)} workflow steps:"]
+    for step in steps:
         lines += [f"  Step: {step['name']} ({step['step_uuid']})", *(f"    {line}" for line in _facts(step))]
         if step["retry_eligible"] and step["current_state"] == StepState.WAITING_FOR_RETRY:
             lines.append("    ⚠ Retry eligible")
     return "\n".join(lines)
 
 
-def _step_text(each: View) -> str:
-    more = [f"UUID: {each['step_uuid']}", f"Name: {each['name']}", *_facts(each)]
-    more.append(f"Retry eligible: {_word(each['retry_eligible'])}")
-    if each.get("last_failure_at"):
-        more.append(f"Last failure: {each['last_failure_at']}")
-    if each.get("last_error"):
-        more.append(f"Last error: {each['last_error']}")
+def _step_text(step: View) -> str:
+    more = [f"UUID: {step['step_uuid']}", f"Name: {step['name']}", *_facts(step)]
+    more.append(f"Retry eligible: {_word(step['retry_eligible'])}")
+    if step.get("last_failure_at"):
+        more.append(f"Last failure: {step['last_failure_at']}")
+    if step.get("last_error"):
+        more.append(f"Last error: {step['last_error']}")
     return "\n".join(("✓ Step Details:", *(f"  {line}" for line in more)))
 
 
-def _facts(each: View) -> tuple[str, ...]:
+def _facts(step: View) -> tuple[str, ...]:
     return (
-        f"State: {each['current_state']}",
-        f"Dependencies satisfied: {_word(each['dependencies_satisfied'])}",
-        f"Ready for execution: {_word(each['ready_for_execution'])}",
-        f"Attempts: {each['attempts']}/{each['max_attempts']}",
+        f"State: {step['current_state']}",
+        f"Dependencies satisfied: {_word(step['dependencies_satisfied'])}",
+        f"Ready for execution: {_word(step['ready_for_execution'])}",
+        f"Attempts: {step['attempts']}/{step['max_attempts']}",
     )
 
 
@@ -204,10 +206,10 @@ def _word(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _audit_text(found: Sequence[View]) -> str:
+def _audit_text(steps: Sequence[View]) -> str:
     from tasker.cli.render.values import date_time, table
 
-    if not found:
+    if not steps:
         return "no results recorded"
     rows = [
         (
@@ -217,6 +219,6 @@ def _audit_text(found: Sequence[View]) -> str:
             "-" if entry["execution_time_ms"] is None else f"{entry['execution_time_ms']} ms",
             entry["worker_uuid"] or "-",
         )
-        for entry in found
+        for entry in steps
     ]
     return table(("WHEN", "STEP", "OUTCOME", "TOOK", "WORKER"), rows)

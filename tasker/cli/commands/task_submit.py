@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, configured_for, print_as
-from tasker.cli.options import PRIORITY, PRIORITY_HELP, SECONDS, DatabaseOption, duration, moment
+from tasker.cli.options import PRIORITY, PRIORITY_HELP, SECONDS, DatabaseOption, deadline, duration, moment
 from tasker.cli.render.outcome import next_text, watch_command
 from tasker.cli.render.values import date_time, echo, screen_width
 from tasker.cli.target import DatabaseTarget, FleetTarget, fleet_options, run_on_fleet
@@ -48,8 +48,8 @@ def name_existing_task(arguments: str, advice: str = "") -> Iterator[None]:
 
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--input` (`given`), `--set` (`settings`), `--priority`, `--at`, `--in`, `--expires-in` and
-    `--idempotency-key`."""
+    """Add `--input` (`given`), `--set` (`settings`), `--priority`, `--at`, `--in`, `--expires-in`,
+    `--deadline` and `--idempotency-key`."""
     options = (
         click.option(
             "--input", "given", metavar="JSON|@FILE|-", help="Input of the task; - is standard input.  [default: {}]"
@@ -65,6 +65,12 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=duration,
             metavar="TIME",
             help="Cancel the task if no worker has begun it so long after its start.",
+        ),
+        click.option(
+            "--deadline",
+            type=deadline,
+            metavar="TIME",
+            help="Fail the open steps at this time, or so long after the start: 90s, 5m, 36h, 3d.",
         ),
         click.option(
             "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."
@@ -230,7 +236,9 @@ def _submit_batch(
     for name, option in alone.items():
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
-    defaults = Defaults(target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in")})
+    defaults = Defaults(
+        target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline")}
+    )
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 
@@ -244,13 +252,13 @@ def _request(given: str | None, settings: tuple[str, ...], **options: Any) -> Su
 async def _submit(
     app: Fleet, *, target: str, request: Submission, on_duplicate: OnDuplicate
 ) -> tuple[SubmissionResult, str]:
-    from tasker.services.submission.bulk import TemplateSubmission
+    from tasker.services.submission.registered import TemplateSubmission
     from tasker.services.workflows.targets import registered_name, unknown_target
 
     try:
         with unknown_target(target):
             order = TemplateSubmission(*registered_name(target), request)
-            submitted = await app.submit_order(order, on_duplicate=on_duplicate)
+            submitted = await app.submissions.submit(order, on_duplicate=on_duplicate)
     except UsageError as error:
         if not Path(target).exists():
             raise

@@ -14,7 +14,7 @@ import click
 
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.connection import FORMAT, plain
-from tasker.cli.covering import SHOW_SENSITIVE, covered
+from tasker.cli.covering import SHOW_SENSITIVE, redacted
 from tasker.cli.options import SECONDS
 from tasker.cli.render.outcome import next_text, watch_command
 from tasker.cli.render.values import clock_time, echo, screen_width
@@ -64,7 +64,7 @@ COLOURS = {"warning": "yellow", "error": "red", "debug": "bright_black"}
 PAGE = 1000
 LATE = timedelta(seconds=30)
 """Maximum delay with which a line may be stored after later ones; lines already shown are skipped."""
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 
 
 @click.command()
@@ -94,7 +94,7 @@ def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: F
         task = await find_task(app.tasks, task_uuid)
         line_count = 0
         async for lines in _lines(app, task, follow, which):
-            for line in await covered(app, task, [plain_line(log_line) for log_line in lines], show_sensitive):
+            for line in await redacted(app, task, [plain_line(log_line) for log_line in lines], show_sensitive):
                 echo(json.dumps(line, default=plain, ensure_ascii=False) if form == "json" else line_text(line))
                 line_count += 1
         if not line_count and form == "text":
@@ -117,7 +117,7 @@ async def _lines(app: Fleet, task: str, follow: bool, which: dict[str, Any]) -> 
             return
         _, ended = await app.tasks.state(task)
         # The last lines are stored after the task's end.
-        await asyncio.sleep(LOOK_SECONDS if not ended else 2 * LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS if not ended else 2 * POLL_SECONDS)
 
 
 async def _pages(app: Fleet, task: str, which: dict[str, Any]) -> AsyncIterator[Sequence[StepLogLine]]:
@@ -194,7 +194,7 @@ async def _watch(
         async with show_while_waiting(Feed(app.tasks, task), _view(form, plan)):
             outcome = await first_of(app.wait(task), interrupted.asked, timeout)
         if not isinstance(outcome, str):
-            return _ended(await covered(app, task, outcome, show_sensitive), form, database)
+            return _ended(await redacted(app, task, outcome, show_sensitive), form, database)
     why = "Interrupted" if outcome == "interrupted" else f"Not ended after {timeout:g} s"
     echo(f"{why}; the task continues. To watch it again:\n  {watch_command(task, database)}", to=sys.stderr)
     return INTERRUPTED if outcome == "interrupted" else 1

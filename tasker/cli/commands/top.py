@@ -98,31 +98,38 @@ BAR = 10
 Rows = list[tuple[str, ...]]
 
 
-def overview_text(found: Overview, before: Overview | None, width: int | None, height: int | None) -> str:
+def overview_text(overview: Overview, before: Overview | None, width: int | None, height: int | None) -> str:
     """Render the fleet in at most `height` lines, if set; rates are computed from the earlier overview `before`.
 
     If space is short each table shows only its first rows.
     """
     rows = 1000 if height is None else max(3, (height - OTHER_LINES) // SECTIONS)
     return "\n".join(
-        [_summary(found), *_queues(found, before, rows), *_processes(found, rows, width), *_rest(found, rows)]
+        [
+            _summary(overview),
+            *_queues(overview, before, rows),
+            *_processes(overview, rows, width),
+            *_rest(overview, rows),
+        ]
     )
 
 
-def _summary(found: Overview) -> str:
-    live = sum(process.state == "live" for process in found.processes)
+def _summary(overview: Overview) -> str:
+    live = sum(process.state == "live" for process in overview.processes)
     parts = [
-        counted(found.open, "open task"),
+        counted(overview.open, "open task"),
         f"{live} {'process' if live == 1 else 'processes'} running",
-        *([counted(found.pauses, "pause")] if found.pauses else []),
-        *([counted(found.dead_letters, "dead letter")] if found.dead_letters else []),
+        *([counted(overview.pauses, "pause")] if overview.pauses else []),
+        *([counted(overview.dead_letters, "dead letter")] if overview.dead_letters else []),
     ]
-    lately = f"in the last minute {found.submitted:,} submitted, {counted(found.failed_attempts, 'failed attempt')}"
-    return f"{click.style(clock_time(found.at)[:8], bold=True)}  {' · '.join(parts)}\n          {lately}"
+    lately = (
+        f"in the last minute {overview.submitted:,} submitted, {counted(overview.failed_attempts, 'failed attempt')}"
+    )
+    return f"{click.style(clock_time(overview.at)[:8], bold=True)}  {' · '.join(parts)}\n          {lately}"
 
 
-def _queues(found: Overview, before: Overview | None, most: int) -> Iterator[str]:
-    rates = found.taken_per_second(before)
+def _queues(overview: Overview, before: Overview | None, most: int) -> Iterator[str]:
+    rates = overview.taken_per_second(before)
     rows: Rows = [
         (
             middle_cut(queue.namespace, LONGEST),
@@ -132,12 +139,12 @@ def _queues(found: Overview, before: Overview | None, most: int) -> Iterator[str
             f"{rates[queue.namespace]:.1f}" if queue.namespace in rates else "",
             str(queue.processes) if queue.processes else click.style("0", fg="red" if queue.enqueued else None),
         )
-        for queue in found.queues
+        for queue in overview.queues
     ]
     yield from _section(("queue", "waiting", "held", "paused", "taken/s", "workers"), rows, most, "no namespaces yet")
 
 
-def _processes(found: Overview, most: int, width: int | None) -> Iterator[str]:
+def _processes(overview: Overview, most: int, width: int | None) -> Iterator[str]:
     name = LONGEST if width is None or width > 90 else 12
     rows: Rows = [
         (
@@ -149,13 +156,13 @@ def _processes(found: Overview, most: int, width: int | None) -> Iterator[str]:
             f"{duration(process.beat_age_ms)} ago",
             middle_cut(", ".join(process.namespaces), LONGEST),
         )
-        for process in found.processes
+        for process in overview.processes
     ]
     headings = ("process", "kind", "host, pid", "state", "in flight", "last heartbeat", "serves")
     yield from _section(headings, rows, most, "no processes are running; start one with: tasker worker")
 
 
-def _rest(found: Overview, most: int) -> Iterator[str]:
+def _rest(overview: Overview, most: int) -> Iterator[str]:
     running: Rows = [
         (
             progress.task[:13],
@@ -164,11 +171,11 @@ def _rest(found: Overview, most: int) -> Iterator[str]:
             "" if progress.eta_seconds is None else duration(1000 * progress.eta_seconds),
             middle_cut(one_line(progress.message or ""), LONGEST),
         )
-        for progress in found.running
+        for progress in overview.running
     ]
     yield from _section(("task", "running step", "done", "left", "says"), running, most, "")
     breakers: Rows = [
-        (breaker.breaker, str(breaker.steps), clock_time(breaker.until)[:8]) for breaker in found.breakers
+        (breaker.breaker, str(breaker.steps), clock_time(breaker.until)[:8]) for breaker in overview.breakers
     ]
     yield from _section(("open breaker", "deferred steps", "until"), breakers, most, "")
     templates: Rows = [
@@ -180,7 +187,7 @@ def _rest(found: Overview, most: int) -> Iterator[str]:
             duration(stats.mean_ms),
             duration(stats.p95_ms),
         )
-        for stats in found.templates
+        for stats in overview.templates
     ]
     yield from _section(("slowest template", "tasks", "running", "failed", "mean", "p95"), templates, most, "")
 
@@ -195,11 +202,11 @@ def _section(headings: Sequence[str], rows: Rows, most: int, nothing: str) -> It
         yield click.style(f"and {len(rows) - most} more", dim=True)
 
 
-def _load(each: Process) -> str:
-    if each.kind != "worker":
+def _load(process: Process) -> str:
+    if process.kind != "worker":
         return ""
-    full = min(BAR, -(-BAR * each.in_hand // each.slots)) if each.slots else 0
-    return f"{'█' * full}{'░' * (BAR - full)} {each.in_hand}/{each.slots}"
+    full = min(BAR, -(-BAR * process.in_hand // process.slots)) if process.slots else 0
+    return f"{'█' * full}{'░' * (BAR - full)} {process.in_hand}/{process.slots}"
 
 
 def _loud(number: int, alarming: bool) -> str:

@@ -26,13 +26,13 @@ KILL_SECONDS = 2.0
 """Seconds after a worker's own limit for an orderly stop, after which it is killed."""
 
 RESTART_SECONDS = 1.0
-"""Pause before a worker that ended by itself is replaced, so that one that ends at once causes no busy loop."""
+"""Pause before an exited worker is replaced, so that a worker that exits at once causes no busy loop."""
 
 
 def start_child(
     command: Sequence[str], database_url: str | None = None, sockets: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a command that stops by itself when this process is gone, even by `kill -9`. It inherits the `sockets`.
+    """Start a command that stops when this process is gone, even by `kill -9`. It inherits the `sockets`.
 
     The URL is passed through standard input: `ps` shows arguments to everybody, and an environment variable would
     replace one of the same name that handlers read.
@@ -96,7 +96,7 @@ def _wait_for_the_end() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-LOOK_SECONDS = 0.2
+CHECK_SECONDS = 0.2
 MISTAKE = 2
 """Exit code of a process for a mistake in its input."""
 Start = Callable[[], subprocess.Popen[bytes]]
@@ -135,7 +135,7 @@ def supervise(
         if time.monotonic() > until:
             for child in children:
                 wait_for_end(child, until)
-        time.sleep(LOOK_SECONDS)
+        time.sleep(CHECK_SECONDS)
     return MISTAKE if mistaken else max(code_of(child) for child in children)
 
 

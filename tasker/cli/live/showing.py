@@ -102,16 +102,16 @@ async def _show(feed: Feed, view: View) -> None:
         except AWAY as error:
             if not silent:
                 view.say(no_answer(error))
-            silent = _who(error)
+            silent = _source(error)
         await asyncio.sleep(max(view.interval, (loop.time() - began) * BUSY_SHARE))
 
 
 def no_answer(error: Exception) -> str:
     """Return the message that the database or server does not respond."""
-    return f"the {_who(error)} does not respond; waiting for it"
+    return f"the {_source(error)} does not respond; waiting for it"
 
 
-def _who(error: Exception) -> str:
+def _source(error: Exception) -> str:
     return "database" if isinstance(error, DatabaseError) else "server"
 
 

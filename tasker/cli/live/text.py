@@ -18,9 +18,9 @@ from tasker.cli.render.values import (
     end_of_pause,
     held_by_pause,
     names_text,
-    nobody_serves,
     reported_text,
     state_text,
+    unserved_text,
 )
 from tasker.services.wording import countdown, duration, folded_names, one_line
 from tasker.views.progress import StepProgress
@@ -38,7 +38,7 @@ class JsonLines:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._told: dict[str, Any] = {}
+        self._printed: dict[str, Any] = {}
         self._news = WaitChanges()
 
     def show(self, feed: Feed, changed: Sequence[StepProgress]) -> None:
@@ -49,8 +49,8 @@ class JsonLines:
         for reason in self._news.among(feed.waits.reasons):
             self._line(feed.task_uuid, "waits", reason.to_dict())
         task = {name: getattr(feed.task, name) for name in TASK_FIELDS}
-        if self._told != {**task, "at": self._told.get("at")}:
-            self._told = task
+        if self._printed != {**task, "at": self._printed.get("at")}:
+            self._printed = task
             self._line(feed.task_uuid, "task", task)
 
     def say(self, text: str) -> None:
@@ -141,11 +141,11 @@ def line(step: StepProgress) -> str:
     return text + (f"  {click.style(', '.join(details), dim=True)}" if details else "")
 
 
-def waiting_line(each: Explained, now: datetime) -> str:
+def waiting_line(reason: Explained, now: datetime) -> str:
     """Render time, the steps that have waited for long, and the reason."""
-    names = names_text(folded_names(each.steps), limit=5)
-    more = f" and {each.count - len(each.steps):,} more" if each.count > len(each.steps) else ""
-    return f"{clock_time(now)}  {names}{more}: {click.style(each.sentence(), fg='yellow')}"
+    names = names_text(folded_names(reason.steps), limit=5)
+    more = f" and {reason.count - len(reason.steps):,} more" if reason.count > len(reason.steps) else ""
+    return f"{clock_time(now)}  {names}{more}: {click.style(reason.sentence(), fg='yellow')}"
 
 
 def _items(step: StepProgress) -> str:
@@ -164,4 +164,4 @@ def _error(step: StepProgress) -> str:
 
 
 def _unserved(step: StepProgress) -> str:
-    return nobody_serves(step.unserved) if step.unserved else ""
+    return unserved_text(step.unserved) if step.unserved else ""

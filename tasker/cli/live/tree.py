@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tasker.cli.render.values import attempt_text, nobody_serves, reported_text
+from tasker.cli.render.values import attempt_text, reported_text, unserved_text
 from tasker.dataclasses import dataclass
 from tasker.services.wording import URGENCY, countdown, counted, duration, one_line
 from tasker.template.drawing import TreeRow, tree_rows
@@ -70,17 +70,17 @@ class Tree:
     def _row(
         self,
         line: TreeRow,
-        found: Sequence[StepProgress],
+        steps: Sequence[StepProgress],
         now: datetime,
         finished: bool,
         why: Callable[[StepProgress], str],
     ) -> LiveRow:
         name = line.step.name
-        if not found:
+        if not steps:
             return LiveRow(line.prefix, name, ABSENT, note="not created" if finished else "")
         if name in self._batches:
-            return batch_row(line.prefix, name, found, now, why)
-        row = step_row(line.prefix, found[0], now, why(found[0]))
+            return batch_row(line.prefix, name, steps, now, why)
+        row = step_row(line.prefix, steps[0], now, why(steps[0]))
         return replace(row, note=row.note or f"after {' + '.join(line.joins)}") if line.joins else row
 
 
@@ -166,4 +166,4 @@ def _error(step: StepProgress) -> str:
 
 
 def _unserved(step: StepProgress) -> str:
-    return nobody_serves(step.unserved) if step.unserved else ""
+    return unserved_text(step.unserved) if step.unserved else ""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol, Unpack
 
 from tasker.cli.remote.dead_letters import DeadLetterService, ReplayService
+from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.redaction import Redactor
@@ -15,12 +16,13 @@ from tasker.services.event_subscriptions import Subscription
 from tasker.services.fleet.analytics import Bottlenecks, Performance, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport
 from tasker.services.fleet.doctor import DoctorFinding
+from tasker.services.fleet.limits import LimitUse
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import ScalingAdvice, ScalingSettings
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.operators.reruns import StartedRerun
 from tasker.services.operators.steps import RetriedSteps
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.explain import Explanation
 from tasker.services.tasks.lists import ListFilters
@@ -118,6 +120,12 @@ class PauseService(Protocol):
     async def list(self, *, log: int = 20) -> PauseList: ...
 
 
+class LimitService(Protocol):
+    """Methods of `tasker.services.fleet.limits.Limits`, documented there."""
+
+    async def list(self, name: str | None = None, *, keys: int = ...) -> Sequence[LimitUse]: ...
+
+
 class WorkerService(Protocol):
     """Methods of `tasker.services.fleet.overview.Workers`, documented there."""
 
@@ -143,6 +151,15 @@ class QueueService(Protocol):
     """Methods of `tasker.services.fleet.brokers.Queues`, documented there."""
 
     async def report(self) -> BrokerReport: ...
+
+
+class SubmissionService(Protocol):
+    """Methods of `tasker.services.submission.registered.Submissions`, documented there."""
+
+    async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult: ...
+    async def submit_many(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]: ...
 
 
 class RequestService(Protocol):
@@ -219,7 +236,11 @@ class Fleet(Protocol):
     @property
     def plans(self) -> PlanService: ...
     @property
+    def schedules(self) -> ScheduleService: ...
+    @property
     def pauses(self) -> PauseService: ...
+    @property
+    def limits(self) -> LimitService: ...
     @property
     def workers(self) -> WorkerService: ...
     @property
@@ -233,6 +254,8 @@ class Fleet(Protocol):
     @property
     def queues(self) -> QueueService: ...
     @property
+    def submissions(self) -> SubmissionService: ...
+    @property
     def requests(self) -> RequestService: ...
     @property
     def doctor(self) -> DoctorService: ...
@@ -244,11 +267,5 @@ class Fleet(Protocol):
     def sensitive_values(self) -> SensitiveService: ...
     @property
     def operator_log(self) -> OperatorLogService: ...
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
-    ) -> SubmissionResult: ...
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]: ...
     async def pinned_plan(self, task_uuid: str) -> Plan: ...
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport: ...

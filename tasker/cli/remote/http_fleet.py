@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tasker.cli.remote.dead_letters import HttpDeadLetters, HttpReplays
 from tasker.cli.remote.decoding import decoded, decoded_list
 from tasker.cli.remote.events import HttpDomainEvents
+from tasker.cli.remote.schedules import HttpSchedules
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
@@ -18,6 +19,7 @@ from tasker.services.audit import OperatorAction, RecordedAction
 from tasker.services.fleet.analytics import Bottlenecks, Performance, SlowItem, VersionHistory
 from tasker.services.fleet.brokers import BrokerReport, QueueReport
 from tasker.services.fleet.doctor import DoctorFinding
+from tasker.services.fleet.limits import KEYS, LimitUse
 from tasker.services.fleet.overview import Overview
 from tasker.services.fleet.scaling import BY_DEFAULT, ScalingAdvice, ScalingSettings
 from tasker.services.submission.starts import start_texts
@@ -28,7 +30,7 @@ from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
     from tasker.services.operators.pauses import PauseTarget
-    from tasker.services.submission.bulk import TemplateSubmission
+    from tasker.services.submission.registered import TemplateSubmission
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
@@ -41,25 +43,13 @@ class HttpFleet:
         self.tasks, self.steps, self.views = HttpTasks(client), HttpSteps(client), HttpViews(client)
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), HttpWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), HttpAnalytics(client)
-        self.template_texts = HttpTemplateTexts(client)
+        self.template_texts, self.schedules = HttpTemplateTexts(client), HttpSchedules(client)
+        self.limits = HttpLimits(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = HttpOverview(client), HttpDoctor(client), HttpQueues(client)
-        self.domain_events, self.requests = HttpDomainEvents(client), HttpRequests(client)
-        self.sensitive_values, self.operator_log = CoveredByTheServer(), HttpOperatorLog(client)
-
-    async def submit_order(
-        self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse"
-    ) -> SubmissionResult:
-        answer = await self.client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
-        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
-
-    async def submit_orders(
-        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
-    ) -> list[SubmissionResult | TaskerError]:
-        """Create up to 1,000 tasks; return a result or an error for each."""
-        bodies = [_body(order) for order in orders]
-        answer = await self.client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
-        return [_answer(result) for result in answer["results"]]
+        self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
+        self.requests = HttpRequests(client)
+        self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
         return await self.plans.of_task(task_uuid)
@@ -67,6 +57,23 @@ class HttpFleet:
     async def wait(self, task_uuid: str, *, timeout: float | None = None) -> TaskReport:
         await self.client.wait(task_uuid, timeout)
         return await self.tasks.report(task_uuid)
+
+
+class HttpSubmissions:
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
+        answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
+        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
+
+    async def submit_many(
+        self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
+    ) -> list[SubmissionResult | TaskerError]:
+        """Create up to 1,000 tasks; return a result or an error for each."""
+        bodies = [_body(order) for order in orders]
+        answer = await self._client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
+        return [_answer(result) for result in answer["results"]]
 
 
 class HttpTemplateTexts:
@@ -79,7 +86,7 @@ class HttpTemplateTexts:
         await self._client.register_templates(text, environment=environment, force=force)
 
 
-class CoveredByTheServer:
+class RedactedByServer:
     """`tasker.services.viewer.SensitiveValues` through a server, which redacts its responses."""
 
     async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
@@ -135,6 +142,16 @@ def _kind(target: PauseTarget) -> str:
     return next(name for name in ("task", "queue", "step", "template", "namespace") if getattr(target, name))
 
 
+class HttpLimits:
+    """`tasker.services.fleet.limits.Limits` through a server."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def list(self, name: str | None = None, *, keys: int = KEYS) -> Sequence[LimitUse]:
+        return [LimitUse.parse(row) for row in await self._client.list_limits(name, keys=keys)]
+
+
 class HttpWorkers:
     """`tasker.services.fleet.overview.Workers` through a server."""
 
@@ -156,9 +173,9 @@ class HttpQueues:
         return decoded(BrokerReport, {**response, "queues": tuple(_queue(queue) for queue in response["queues"])})
 
 
-def _queue(each: Mapping[str, Any]) -> QueueReport:
-    stats = None if each["unseen"] is None else each  # `unseen` is a number if the backend has the queue
-    return decoded(QueueReport, {**each, "expected": each["in_database"], "stats": stats})
+def _queue(row: Mapping[str, Any]) -> QueueReport:
+    stats = None if row["unseen"] is None else row  # `unseen` is a number if the backend has the queue
+    return decoded(QueueReport, {**row, "expected": row["in_database"], "stats": stats})
 
 
 class HttpOverview:
@@ -213,23 +230,25 @@ class HttpAnalytics:
         return decoded_list(ScalingAdvice, await self._client.scaling(**asdict(settings)))
 
 
-def _slow(each: Mapping[str, Any]) -> SlowItem:
+def _slow(row: Mapping[str, Any]) -> SlowItem:
     return SlowItem(
-        namespace=each["namespace_name"],
-        template=each["task_name"],
-        version=each["version"],
-        executions=each["execution_count"],
-        errors=each["error_count"],
-        mean_seconds=each["average_duration_seconds"],
-        max_seconds=each["max_duration_seconds"],
-        last_at=each["last_executed_at"] and datetime.fromisoformat(each["last_executed_at"]),
-        step=each.get("step_name"),
-        mean_steps=each.get("average_step_count", 0.0),
+        namespace=row["namespace_name"],
+        template=row["task_name"],
+        version=row["version"],
+        executions=row["execution_count"],
+        errors=row["error_count"],
+        mean_seconds=row["average_duration_seconds"],
+        max_seconds=row["max_duration_seconds"],
+        last_at=row["last_executed_at"] and datetime.fromisoformat(row["last_executed_at"]),
+        step=row.get("step_name"),
+        mean_steps=row.get("average_step_count", 0.0),
     )
 
 
 def _body(order: TemplateSubmission) -> dict[str, Any]:
-    given = asdict(order.request) | start_texts(order.request.run_at, order.request.delay, order.request.expires_in)
+    given = asdict(order.request) | start_texts(
+        order.request.run_at, order.request.delay, order.request.expires_in, order.request.deadline
+    )
     request = {name: value for name, value in given.items() if value is not None}
     return {"namespace": order.namespace, "name": order.template, "version": order.version, **request}
 

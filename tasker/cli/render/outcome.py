@@ -109,10 +109,10 @@ def _metadata(step: StepReport) -> Mapping[str, Any]:
     return (step.failures[-1].get("metadata") if step.failures else None) or {}
 
 
-def _attempt(number: int, failure: Mapping[str, Any], width: int | None, told: str) -> Iterator[str]:
+def _attempt(number: int, failure: Mapping[str, Any], width: int | None, printed: str) -> Iterator[str]:
     """Yield the line of an attempt: number, time, worker, error, and decision.
 
-    If it is too long the error moves to its own line, and is omitted if it equals `told`, which is printed already.
+    If it is too long the error moves to its own line, and is omitted if it equals `printed`, which is printed already.
     """
     worker = f"  worker {_short(failure['worker'])}" if failure.get("worker") else ""
     retry = f"  (again after {duration(failure['retry_in_ms'])})" if failure.get("retry_in_ms") is not None else ""
@@ -124,7 +124,7 @@ def _attempt(number: int, failure: Mapping[str, Any], width: int | None, told: s
         yield line
         return
     yield f"{begin}{retry}{final}"
-    if str(failure.get("message")) != told:
+    if str(failure.get("message")) != printed:
         yield wrapped(what, 7, width)
 
 
@@ -198,26 +198,29 @@ def _traceback(report: TaskReport) -> str:
 MARKS = {True: ("!", "yellow"), False: ("·", "cyan")}
 
 
-def explanation_text(found: Explanation, width: int | None, database: str = "") -> str:
+def explanation_text(explanation: Explanation, width: int | None, database: str = "") -> str:
     """Render the task's status, and for each reason its steps, the explanation and the remedy."""
-    status = click.style(found.status, fg=COLOURS.get(found.status), bold=True)
-    lines = [f"{found.namespace}/{found.template}  {found.task_uuid}", f"{status}, as of {date_time(found.at)}"]
-    for reason in found.reasons:
+    status = click.style(explanation.status, fg=COLOURS.get(explanation.status), bold=True)
+    lines = [
+        f"{explanation.namespace}/{explanation.template}  {explanation.task_uuid}",
+        f"{status}, as of {date_time(explanation.at)}",
+    ]
+    for reason in explanation.reasons:
         lines += ["", *_paragraph(reason, width, database)]
-    if found.more:
-        lines += ["", f"and {found.more} more reasons; --step NAME shows the reasons for one step"]
-    if not found.reasons:
+    if explanation.more:
+        lines += ["", f"and {explanation.more} more reasons; --step NAME shows the reasons for one step"]
+    if not explanation.reasons:
         lines += ["", "no steps left to run"]
     return "\n".join(lines)
 
 
-def _paragraph(each: Explained, width: int | None, database: str) -> Iterator[str]:
-    mark, colour = MARKS[each.needs_somebody]
-    names = folded_names(each.steps) if each.steps else ["the task itself"]
-    more = f" and {each.count - len(each.steps):,} more" if each.count > len(each.steps) else ""
+def _paragraph(reason: Explained, width: int | None, database: str) -> Iterator[str]:
+    mark, colour = MARKS[reason.needs_somebody]
+    names = folded_names(reason.steps) if reason.steps else ["the task itself"]
+    more = f" and {reason.count - len(reason.steps):,} more" if reason.count > len(reason.steps) else ""
     yield click.style(f"{mark} {', '.join(names)}{more}", fg=colour, bold=True)
-    yield wrapped(each.sentence(), 2, width)
-    yield click.style(_remedy(each.remedy(database), width), dim=True)
+    yield wrapped(reason.sentence(), 2, width)
+    yield click.style(_remedy(reason.remedy(database), width), dim=True)
 
 
 def _remedy(text: str, width: int | None) -> str:

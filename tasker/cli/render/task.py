@@ -17,10 +17,10 @@ from tasker.cli.render.values import (
     held_by_pause,
     middle_cut,
     names_text,
-    nobody_serves,
     pretty_json,
     state_text,
     table,
+    unserved_text,
     wrapped,
 )
 from tasker.services.wording import SYMBOLS, URGENCY, countdown, duration, folded, folded_names, one_line, span
@@ -138,7 +138,8 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "created_at": report.created_at, "completed_at": report.completed_at, "priority": report.priority,
         "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
         "cancel_reason": report.cancel_reason, "context": report.context,
-        "run_at": report.run_at, "expires_at": report.expires_at, "waits_until": report.waits_until,
+        "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
+        "waits_until": report.waits_until,
     }  # fmt: skip
 
 
@@ -159,11 +160,12 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"template  {report.namespace}/{report.template}:{report.version}"
     yield f"status    {headline(report)}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
-    if report.run_at or report.waits_until or report.expires_at:
+    if report.run_at or report.waits_until or report.expires_at or report.deadline_at:
         begins = [f"to begin at {date_time(report.run_at)}"] if report.run_at else []
         waits = [f"waits until {date_time(report.waits_until)}"] if report.waits_until else []
         expires = [f"cancelled at {date_time(report.expires_at)} unless begun"] if report.expires_at else []
-        yield f"time      {', '.join(begins + waits + expires)}"
+        ends = [f"deadline {date_time(report.deadline_at)}"] if report.deadline_at else []
+        yield f"time      {', '.join(begins + waits + expires + ends)}"
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
@@ -176,7 +178,7 @@ def _paused(report: TaskReport) -> Iterator[str]:
 
 def _unserved(report: TaskReport) -> Iterator[str]:
     unserved = [step for step in report.steps.values() if step.unserved]
-    waiting = [(step.name, nobody_serves(step.handler, report.namespace)) for step in unserved]
+    waiting = [(step.name, unserved_text(step.handler, report.namespace)) for step in unserved]
     yield from _waiting(waiting)
     if waiting:
         yield f"Hint: start a worker with the handler: tasker worker --namespace {report.namespace} --handlers MODULE"
@@ -282,4 +284,4 @@ def _age(now: datetime, created: datetime) -> str:
 def _remarks(row: TaskSummary) -> list[str]:
     paused = [held_by_pause(row.paused)] if row.paused else []
     until = [f"until {date_time(row.waits_until)}"] if row.waits_until else []
-    return until + paused + ([nobody_serves(row.unserved)] if row.unserved else [])
+    return until + paused + ([unserved_text(row.unserved)] if row.unserved else [])

@@ -62,7 +62,7 @@ def state_text(state: str) -> str:
     return click.style(f"{SYMBOLS.get(state, '▶')} {state}", fg=COLOURS.get(state))
 
 
-def nobody_serves(handler: str, namespace: str | None = None) -> str:
+def unserved_text(handler: str, namespace: str | None = None) -> str:
     """Return the reason why a step without a live worker for its handler waits."""
     return f"no live worker has handler {handler}" + (f" (namespace {namespace})" if namespace else "")
 

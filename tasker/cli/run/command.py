@@ -20,7 +20,7 @@ from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.checks import Prepared, RunRequest, check_order, prepare_order, resume_of
 from tasker.cli.run.input import error_object, reserved_stdout, write_json
 from tasker.errors import TaskerError, UsageError
-from tasker.logging.format import FORMAT_VARIABLE, cover_warnings
+from tasker.logging.format import FORMAT_VARIABLE, redact_warnings
 from tasker.logging.levels import levels_named
 from tasker.settings.queues import HandlerDispatch
 
@@ -195,7 +195,7 @@ def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], N
     if logs:
         log_as_configured(prepared.configuration)
     else:
-        cover_warnings()
+        redact_warnings()
         note_embedded_database()
 
     from tasker.cli.run.session import RunHooks, run_session

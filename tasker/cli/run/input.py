@@ -94,7 +94,9 @@ def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse, object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{source} is not JSON: {_place(text, error)}", hint=hint or _json_hint(text)) from None
+        raise UsageError(
+            f"{source} is not JSON: {_location_text(text, error)}", hint=hint or _json_hint(text)
+        ) from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source} cannot be used: {error}") from None
     if not isinstance(value, dict):
@@ -103,7 +105,7 @@ def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
     return value
 
 
-def _place(text: str, error: json.JSONDecodeError) -> str:
+def _location_text(text: str, error: json.JSONDecodeError) -> str:
     """Render `message at line:column`, the line, and a caret below the column."""
     if not text.strip():
         return "it is empty"

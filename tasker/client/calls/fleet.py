@@ -53,6 +53,10 @@ class FleetCalls:
         """Return the queues of the messaging backend beside the counts that the database expects."""
         return dict(await self.connection.get("/v1/queues"))
 
+    async def list_limits(self, name: str | None = None, *, keys: int = 20) -> list[dict[str, Any]]:
+        """Return the limits, or the one of this name, with what runs and waits under each and up to `keys` keys."""
+        return list((await self.connection.get("/v1/limits", {"name": name, "keys": keys}))["limits"])
+
     async def list_pauses(self, *, log: int = 20) -> dict[str, Any]:
         """Return the pauses in effect, and the newest `log` entries of the log of pauses and resumes."""
         return dict(await self.connection.get(PAUSES, {"log": log}))

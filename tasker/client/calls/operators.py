@@ -72,7 +72,7 @@ class OperatorCalls:
         return list(await self.connection.get("/v1/listings/identifiers", params))
 
     async def list_refused_messages(self, *, queue: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """Messages that nobody could use, of one queue or all, with the reason, the newest first."""
+        """Return quarantined messages of one queue or all, with the reason, the newest first."""
         return list(await self.connection.get("/v1/refused-messages", {"queue": queue, "limit": limit}))
 
     async def list_operator_actions(

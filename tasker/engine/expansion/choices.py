@@ -164,7 +164,7 @@ def _check_name(growth: GraphDelta, name: str) -> str | None:
     if name not in growth.plan.below.of(parent.name):
         raise _not_creatable(parent, name, "is not below it in the template", candidates)
     if step.type.converges:
-        return f"'{parent.name}' names '{name}', a convergence; it is created by itself when its time has come"
+        return f"'{parent.name}' names '{name}', a convergence; Tasker creates it automatically after the decisions"
     return None
 
 

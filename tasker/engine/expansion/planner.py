@@ -40,7 +40,7 @@ def in_untaken_branch(growth: GraphDelta, step: StepPlan) -> bool:
 
     A convergence is created even when nothing that it joins exists. That is meant for the convergence of a decision
     that was made. An aggregator of batches whose batchable step was never chosen has nothing to join and no reason to
-    run. It is told by the shape of the template: every way from the steps that exist to it leads through one step
+    run. The shape of the template decides it: every way from the steps that exist to it leads through one step
     that does not exist and is, or leads on to, a decision or batchable step.
     """
     missing = [name for name in growth.plan.above.of(step.name) if not growth.exists(name)]

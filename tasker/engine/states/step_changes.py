@@ -45,7 +45,7 @@ StepPath = tuple[StepState, ...]
 class Token(Enum):
     """Effect of a change on the fencing token of claims (rule 2)."""
 
-    KEPT = "kept"
+    UNCHANGED = "unchanged"
     GROWS = "grows"
     GROWS_WHEN_LOST = "grows when the worker was lost"
     """The token is unchanged if the claim's own worker reports, so that a repeated report is recognized."""
@@ -54,11 +54,11 @@ class Token(Enum):
 class Attempts(Enum):
     """Effect of a change on the number of attempts."""
 
-    KEPT = "kept"
+    UNCHANGED = "unchanged"
     COUNTED = "counted"
-    GIVEN_BACK = "given back"
+    RETURNED = "returned"
     """No handler has seen the claim, so it was not an attempt."""
-    FORGOTTEN = "forgotten"
+    RESET = "reset"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class StepChangeKind:
     paths: tuple[StepPath, ...]
     """One path for each state in which the change is legal. A path that ends in `pending` is continued by `PLACES`."""
     token: Token = Token.GROWS
-    attempts: Attempts = Attempts.KEPT
+    attempts: Attempts = Attempts.UNCHANGED
     accepted_in: frozenset[StepState] = frozenset()
     """States in which the change, if it has the claim's token, is a repetition that was accepted before."""
     reports: bool = False
@@ -140,7 +140,7 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         stores_failure=True,
         drops_result=True,
     ),
-    # Expires the steps of a stale task, in whatever state they wait, so that an operator decides.
+    # Expires the steps of a stale task, in every waiting state, so that an operator decides.
     "expire": StepChangeKind(
         (
             (_S.PENDING, _S.ERROR),
@@ -153,18 +153,20 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
     # A claim that no handler has seen is released; one deferred by an open breaker waits.
     "release": StepChangeKind(
         ((_S.IN_PROGRESS, _S.ENQUEUED),),
-        attempts=Attempts.GIVEN_BACK,
+        attempts=Attempts.RETURNED,
         ends_claim=True,
         leaves_task=True,
         notes_unserved=True,
     ),
-    "defer": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.GIVEN_BACK, ends_claim=True),
+    "defer": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.RETURNED, ends_claim=True),
+    # The handler asked to be called again later: neither a failure nor an attempt.
+    "snooze": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.RETURNED, ends_claim=True),
     # Changes towards the queue, and back to pending.
-    "promote": StepChangeKind(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.KEPT),
-    "unhold": StepChangeKind(((_S.PENDING,),), Token.KEPT, needs_parents=True),
-    "hold": StepChangeKind(((_S.ENQUEUED, _S.PENDING),), Token.KEPT),
+    "promote": StepChangeKind(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.UNCHANGED),
+    "unhold": StepChangeKind(((_S.PENDING,),), Token.UNCHANGED, needs_parents=True),
+    "hold": StepChangeKind(((_S.ENQUEUED, _S.PENDING),), Token.UNCHANGED),
     # Operator actions.
-    "reset": StepChangeKind(((_S.ERROR, _S.PENDING),), attempts=Attempts.FORGOTTEN, reopens=True),
+    "reset": StepChangeKind(((_S.ERROR, _S.PENDING),), attempts=Attempts.RESET, reopens=True),
     "resolve": StepChangeKind(_to(_S.RESOLVED_MANUALLY), drops_result=True, reopens=True),
     "complete": StepChangeKind(_to(_S.COMPLETE), stores_result=True, reopens=True),
     "cancel": StepChangeKind(_to(_S.CANCELLED)),
@@ -175,9 +177,9 @@ PLACES: Final[Mapping[str, StepChangeKind]] = {
     "claim": StepChangeKind(
         ((_S.PENDING, _S.ENQUEUED, _S.IN_PROGRESS), (_S.ENQUEUED, _S.IN_PROGRESS)), attempts=Attempts.COUNTED
     ),
-    "enqueue": StepChangeKind(((_S.PENDING, _S.ENQUEUED), (_S.ENQUEUED,)), Token.KEPT),
-    "hold": StepChangeKind(((_S.PENDING,),), Token.KEPT),
-    "wait": StepChangeKind(((_S.PENDING,),), Token.KEPT),
+    "enqueue": StepChangeKind(((_S.PENDING, _S.ENQUEUED), (_S.ENQUEUED,)), Token.UNCHANGED),
+    "hold": StepChangeKind(((_S.PENDING,),), Token.UNCHANGED),
+    "wait": StepChangeKind(((_S.PENDING,),), Token.UNCHANGED),
 }
 """Changes of a step that is ready or runs again (`tasker.place_ready`); `claim` is also the effect of a message."""
 

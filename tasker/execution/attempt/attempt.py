@@ -38,6 +38,17 @@ class Checkpoint:
     """Events that the handler published up to this position; saved with it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Request of a handler to be called again after `delay_ms`; the step fails above `limit` of them."""
+
+    delay_ms: int
+    reason: str
+    limit: int
+    events: Sequence[HandlerEvent] = ()
+    """Events that the handler published before: they are not kept, because it is called again from the top."""
+
+
 class ClaimWrites(Protocol):
     """Writes about an attempt while the worker has its claim."""
 
@@ -65,7 +76,7 @@ class Attempt:
     reporter: Reporter | None = None
 
 
-Ending: TypeAlias = Success | Failure | Checkpoint
+Ending: TypeAlias = Success | Failure | Checkpoint | Snooze
 """Outcome of one call of a handler."""
 
 
@@ -83,7 +94,7 @@ class UnreportedEnd:
 
 
 class AttemptCancelled(UnreportedEnd):
-    """The task or the step was cancelled; the step's row says so already."""
+    """The task or the step was cancelled; the step's row has that state already."""
 
     __slots__ = ()
 
@@ -113,6 +124,13 @@ class ClaimDeferred(UnreportedEnd):
     delay_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimSnoozed(ClaimDeferred):
+    """The handler asked to be called again: as deferred, and counted up to `limit`."""
+
+    limit: int = 0
+
+
 AttemptEnd: TypeAlias = Result | UnreportedEnd
 
 
@@ -137,9 +155,7 @@ class AttemptCancelFlag:
         """Return True when the handler must stop: it was cancelled, or its time is up."""
         return self._up
 
-    def set(
-        self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "told to stop while its handler ran"
-    ) -> None:
+    def set(self, end: type[UnreportedEnd] = AttemptCancelled, reason: str = "stopped while its handler ran") -> None:
         """Stop the attempt, which ends as `end` (`AttemptCancelled`, `ClaimLost` or `ClaimReleased`).
 
         The first call decides; later calls have no effect.

@@ -1,4 +1,4 @@
-"""One call of a handler: whatever the handler does, the call returns a value."""
+"""One call of a handler, which always returns a value, even if the handler raises or exits."""
 
 from __future__ import annotations
 

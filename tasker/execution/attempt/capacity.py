@@ -138,7 +138,7 @@ class HandlerCapacity:
         later: Callable[..., asyncio.TimerHandle] = asyncio.get_running_loop().call_later
         reason = f"no {self._kind} of the worker was free for it in time"
         timers = (
-            later(self._waits.starvation, self._starves, attempt),
+            later(self._waits.starvation, self._warn_starved, attempt),
             later(self._waits.patience(limit), attempt.cancel.set, NoCapacity, reason),
         )
         self.since[attempt.claim.step_uuid] = since = asyncio.get_running_loop().time()
@@ -150,7 +150,7 @@ class HandlerCapacity:
             for timer in timers:
                 timer.cancel()
 
-    def _starves(self, attempt: Attempt) -> None:
+    def _warn_starved(self, attempt: Attempt) -> None:
         self.starved += 1
         listeners.warning(
             f"step_waits_for_{self._kind}",
@@ -167,7 +167,9 @@ async def _begins(attempt: Attempt) -> bool:
         async with asyncio.timeout(WRITE_SECONDS):
             still_claimed = await attempt.writes.begin(attempt)
     except Exception as error:
-        attempt.cancel.set(ClaimReleased, f"the start of its handler could not be told: {str(error) or 'no answer'}")
+        attempt.cancel.set(
+            ClaimReleased, f"the start of its handler could not be reported: {str(error) or 'no answer'}"
+        )
         return False
     if not still_claimed:
         attempt.cancel.set(ClaimLost, "it was taken away while it waited")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from time import monotonic
 from typing import Any
 
 from tasker.dataclasses import maker_of
@@ -121,7 +122,7 @@ def failed_here(error: BaseException, canceller: str = "code outside of handlers
 
 def log_failure(claim: Claim, step: StepPlan, failure: Failure) -> None:
     """Log a WARNING for a failure that will be retried, an ERROR with the traceback for one that ends the step."""
-    decision = decide_failure(step.retry, claim.attempt, failure, 0.5)
+    decision = decide_failure(step.retry, claim.attempt, failure, 0.5, claim.times(monotonic()))
     if isinstance(decision, Fail):
         phrase = FOR_GOOD.get(decision.reason, REFUSED)
         fields = _fields(claim, step, failure) | {"operation": "step_failed", "reason": decision.reason}

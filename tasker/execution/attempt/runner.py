@@ -11,13 +11,15 @@ import contextlib
 import math
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tasker.clock import Clock
 from tasker.engine.exchange import Result
+from tasker.engine.retry import classified
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import listeners
 from tasker.execution.attempt.attempt import (
@@ -27,18 +29,23 @@ from tasker.execution.attempt.attempt import (
     ClaimDeferred,
     ClaimLost,
     ClaimReleased,
+    ClaimSnoozed,
     Ending,
+    Snooze,
     UnreportedEnd,
 )
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.forked_copies import guard_forked_loop
 from tasker.execution.attempt.settle import (
+    TIMED_OUT,
     OutcomeRedactor,
     has_not_run,
     isolate_failure,
     make_storable,
     mode_mismatch,
+    past_deadline,
     role_mismatch,
+    too_near,
 )
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
@@ -49,6 +56,7 @@ from tasker.metrics import Histogram, summed
 from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
+from tasker.template.error_rules import ErrorOverride
 from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
@@ -71,11 +79,11 @@ async def behind_breaker(
     except BaseException:
         breaker.abandoned(permit)
         raise
-    _tell(breaker, permit, end)
+    _report_to_breaker(breaker, permit, end)
     return end
 
 
-def _tell(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
+def _report_to_breaker(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
     if isinstance(end, UnreportedEnd):
         breaker.abandoned(permit)
     elif end.failure is None:
@@ -170,7 +178,8 @@ class AttemptRunner:
     (processes: by default the number of processors); `on_leaked_thread` is called with the claim whenever a thread is
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
-    stopped it; `waits` says how long steps wait for a thread or a child.
+    stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
+    which may be replaced at any time.
     """
 
     def __init__(
@@ -186,18 +195,17 @@ class AttemptRunner:
         stop_grace: float = 2.0,
         waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
+        error_rules: Sequence[ErrorOverride] = (),
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
-        self._stop_grace = stop_grace
+        self._stop_grace, self.error_rules = stop_grace, error_rules
         self._waits = waits or CapacityWaits()
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
         self._running: set[Attempt] = set()
-        self._idle = asyncio.Event()
-        self._closing = False
-        self._guarded = False
+        self._idle, self._closing, self._guarded = asyncio.Event(), False, False
 
     @property
     def leaked_threads(self) -> int:
@@ -277,14 +285,25 @@ class AttemptRunner:
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
-        call, step_timeout = self._mode(attempt, handler), attempt.step.timeout_seconds
-        limit = self._default_timeout if step_timeout is None else step_timeout
-        ending: Ending | None = await call(attempt, handler, limit)
+        call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
+        ending: Ending | None = await call(attempt)
         if isinstance(ending, Checkpoint):
-            again = partial(call, handler=handler, limit=limit)
-            ending = await self._resume_from_checkpoint(attempt, ending, again, handler.name)
+            ending = await self._resume_from_checkpoint(attempt, ending, call, handler.name)
         # The return value of a handler that was stopped may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
+
+    async def _call(self, attempt: Attempt, mode: HandlerExecutor, handler: ResolvedHandler) -> Ending:
+        """Call the handler, at most for its timeout and until the deadline of its task."""
+        timeout = attempt.step.timeout_seconds
+        limit = self._default_timeout if timeout is None else timeout
+        left = attempt.claim.seconds_left(monotonic())
+        if left is None or left >= limit:
+            return await mode(attempt, handler, limit)
+        if left <= 0:
+            return past_deadline(handler.name)
+        ending = await mode(attempt, handler, left)
+        overran = isinstance(ending, Failure) and ending.error_type == TIMED_OUT
+        return past_deadline(handler.name, left) if overran else ending
 
     async def _resume_from_checkpoint(
         self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
@@ -304,7 +323,7 @@ class AttemptRunner:
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
-        if not _runs_apart(attempt, handler):
+        if not _needs_isolation(attempt, handler):
             return self._chosen_mode(attempt, handler)
         listeners.warning("step_isolated", attempt.claim)
         return self._isolated
@@ -333,14 +352,28 @@ class AttemptRunner:
         return await self._processes.run(attempt, handler, limit)
 
     def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
+        if isinstance(ending, Snooze):
+            return self._snoozed(attempt, ending, started)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if not isinstance(ending, (Success, Failure)):
             return ClaimLost(attempt.claim, "its checkpoint was refused")
         if isinstance(ending, Failure):
-            ending = OutcomeRedactor(attempt).failure(ending)
+            ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
+
+    def _classified(self, attempt: Attempt, failure: Failure) -> Failure:
+        namespace, template = attempt.plan.namespace, attempt.plan.name
+        rules = [rule for rule in self.error_rules if rule.applies_to(namespace, template)]
+        return classified(failure, attempt.step.retry, rules)
+
+    def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
+        left = attempt.claim.seconds_left(monotonic())
+        if left is not None and snooze.delay_ms >= left * 1000:
+            return self._end(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
+        reason = OutcomeRedactor(attempt).over(snooze.reason)
+        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
 
     async def _until_idle(self, limit: float) -> None:
         if self._running:
@@ -354,6 +387,6 @@ async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -
     return mode_mismatch(handler.name)
 
 
-def _runs_apart(attempt: Attempt, handler: ResolvedHandler) -> bool:
+def _needs_isolation(attempt: Attempt, handler: ResolvedHandler) -> bool:
     """Return True for a step that may have crashed two workers, if its author chose no mode and a child can load it."""
     return attempt.claim.isolated and attempt.step.execution is None and handler.made_here and handler.source.loadable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,13 +10,14 @@ from types import MappingProxyType
 from typing import Any
 
 from tasker.errors import HandlerMismatch, NotStorable
-from tasker.execution.attempt.attempt import Attempt, Checkpoint, Ending
+from tasker.execution.attempt.attempt import Attempt, Checkpoint, Ending, Snooze
 from tasker.handlers.claims import Failure, Success
 from tasker.handlers.normalize import failure_from_exception, failure_from_result, to_result
 from tasker.handlers.outcome_forms import BATCH_KEY, DECISION_KEY
-from tasker.handlers.step_handler import CheckpointYield
+from tasker.handlers.step_handler import AgainIn, CheckpointYield
 from tasker.json_values import VALUE_LIMIT_BYTES, WARN_BYTES, as_stored, encode
 from tasker.redaction import Redactor, has_sensitive
+from tasker.template.durations import duration_text
 from tasker.template.plan import StepPlan
 from tasker.template.step_types import Creates, StepType
 
@@ -32,14 +34,14 @@ class OutcomeRedactor:
         self._attempt = attempt
         self._veil: Redactor | None = None
 
-    def over(self, told: Any) -> Any:
+    def over(self, value: Any) -> Any:
         """Return a text or plain data redacted."""
         attempt = self._attempt
         if not has_sensitive(attempt.plan):
-            return told
+            return value
         if self._veil is None:
             self._veil = Redactor(attempt.plan, attempt.task_context, attempt.dependency_results, MOST_SECRETS)
-        return self._veil.redact(told)
+        return self._veil.redact(value)
 
     def failure(self, failure: Failure) -> Failure:
         """Return the failure with its message, metadata, error type and error code redacted."""
@@ -77,10 +79,10 @@ def _storable_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
         # a copy, since the handler's author may still change the original
         return dict(as_stored(encode(metadata, limit_bytes=WARN_BYTES)))
     except NotStorable:
-        return _kept(metadata)
+        return _storable_entries(metadata)
 
 
-def _kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _storable_entries(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the keys that can be stored: a traceback is worth keeping even if a value beside it is not JSON."""
     stored: dict[str, Any] = {}
     left_out: list[str] = []
@@ -104,6 +106,7 @@ def _shortened(text: str) -> str:
 CRASH = "handler_crash"
 NOT_IMPORTABLE = "handler_not_importable"
 ROLE_MISMATCH = HandlerMismatch.error_type
+TIMED_OUT = "handler_timeout"
 _OUTCOMES = tuple(
     (key, kind)
     for key, creates in ((DECISION_KEY, Creates.BRANCHES), (BATCH_KEY, Creates.BATCHES))
@@ -153,14 +156,16 @@ def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
         return _not_storable("checkpoint", problem, handler)
 
 
-def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Failure:
-    """Convert an exception that left the handler: to the position it yields, or to a failure.
+def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Snooze | Failure:
+    """Convert an exception that left the handler: to the position it yields, to a snooze, or to a failure.
 
     A yield from a task of an `asyncio.TaskGroup` arrives in a group, alone if no other task has failed.
     """
     inner = error
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
+    if isinstance(inner, AgainIn):
+        return Snooze(math.ceil(inner.seconds * 1000), _text(inner.reason), inner.limit)
     return yielded(inner, handler) if isinstance(inner, CheckpointYield) else settle_exception(error, handler)
 
 
@@ -174,10 +179,25 @@ def settle_exception(error: BaseException, handler: str) -> Failure:
         return Failure(message, "handler_error", True, metadata={"exception_type": kind}, handler=handler)
 
 
+def too_near(snooze: Snooze, left: float, handler: str) -> Failure:
+    """Return the failure of a handler that would be called again only after the deadline of its task."""
+    again = f"{handler} asked to be called again in {duration_text(snooze.delay_ms / 1000)}"
+    message = f"{again}, and {duration_text(max(0.0, left))} are left until the deadline of the task"
+    return Failure(message, "deadline_too_near", False, handler=handler)
+
+
 def timed_out(limit: float, handler: str, remark: str = "") -> Failure:
     """Return the failure of an attempt that took longer than `limit` seconds."""
     message = f"{handler} did not finish within its timeout of {limit:g} seconds{remark}"
-    return Failure(message, "handler_timeout", True, metadata={"timeout_seconds": limit}, handler=handler)
+    return Failure(message, TIMED_OUT, True, metadata={"timeout_seconds": limit}, handler=handler)
+
+
+def past_deadline(handler: str, after: float | None = None) -> Failure:
+    """Return the failure of an attempt that the deadline of its task ended `after` seconds; None: before it began."""
+    what = "was not called" if after is None else f"did not finish in the {after:.3g} seconds that were left"
+    return Failure(
+        f"{handler} {what}: the deadline of the task has passed", "deadline_exceeded", False, handler=handler
+    )
 
 
 def thread_leaked(limit: float, handler: str) -> Failure:
@@ -252,7 +272,7 @@ def isolate_failure(ending: Ending) -> Ending:
         return ending
     message = (
         f"{ending.message}. Two workers were lost while they ran this step, and the process that it was then given for"
-        " itself has ended as well, so it is not tried again: mend the handler and run `tasker task step reset`, or"
+        " itself has ended as well, so it is not tried again: fix the handler and run `tasker task step reset`, or"
         " say `execution: {mode: process}` in the template, which keeps it apart from the start"
     )
     return replace(ending, message=message, error_type="killed_its_workers", retryable=False)

@@ -94,9 +94,9 @@ class SharedValueSender:
         size = len(json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass"))
         if size < WORTH_KEEPING or self._used_size + size > self._limit:
             return {"is": value}
-        return {"is": value, "as": self._keep(key, value, size)}
+        return {"is": value, "as": self._store(key, value, size)}
 
-    def _keep(self, key: Key, value: Any, size: int) -> int:
+    def _store(self, key: Key, value: Any, size: int) -> int:
         while self._size + size > self._limit:
             self._drop(next(iter(self._kept)))
         self._kept[key] = entry = _Kept(next(self._numbers), value, size)

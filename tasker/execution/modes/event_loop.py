@@ -97,6 +97,6 @@ def _current_task() -> asyncio.Task[object]:
 
 
 def _cancelled_itself(handler: str) -> Failure:
-    message = f"{handler} ended with CancelledError although nobody cancelled it: something it awaited was cancelled"
+    message = f"{handler} ended with CancelledError, but Tasker did not cancel it: something it awaited was cancelled"
     metadata = {"exception_type": "CancelledError"}
     return Failure(message, "handler_error", True, metadata=metadata, handler=handler)

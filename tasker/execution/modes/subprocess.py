@@ -134,7 +134,7 @@ class Subprocess:
             length = length_of_answer(await self._reader.readexactly(HEADER.size))
             call, answer = parsed(await self._reader.readexactly(length))
             if (report := report_from(answer)) is not None:
-                self._keep(call, report)
+                self._forward(call, report)
             elif call == self._call and not self._answer.done():
                 self._reporter = None
                 self._answer.set_result(answer)
@@ -142,7 +142,7 @@ class Subprocess:
                 self._strange = True
                 listeners.warning("subprocess_replaced", None, pid=self._process.pid, answered=call, asked=self._call)
 
-    def _keep(self, call: CallId, report: LogLine | ProgressReport) -> None:
+    def _forward(self, call: CallId, report: LogLine | ProgressReport) -> None:
         """Pass output on, unless its call is over: a thread that was left behind may still send."""
         if call == self._call and self._reporter is not None:
             self._reporter.log(report) if isinstance(report, LogLine) else self._reporter.progress(report)

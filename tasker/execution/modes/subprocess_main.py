@@ -110,7 +110,7 @@ def _run(
 ) -> Ending:
     sys.path[:] = message["sys_path"]
     level = message["kept_log_level"]
-    reporter = ChildReporter(level, lambda report: _tell(send, parse_output(message["call"], report)))
+    reporter = ChildReporter(level, lambda report: _send_output(send, parse_output(message["call"], report)))
     attempt = attempt_from(message, flag, reporter, received)  # first: the parent does not send shared values again
     source = HandlerSource(**message["source"])
     try:
@@ -123,7 +123,7 @@ def _run(
     return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
 
 
-def _tell(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:
+def _send_output(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:
     """Send output of a handler, ignoring errors.
 
     A failed send must not fail the handler: a forked copy has no connection, and the parent may be gone.

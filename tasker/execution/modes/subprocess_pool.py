@@ -21,7 +21,7 @@ from tasker.execution.modes.wire import CallId, NotAFrame, call_id, ending_from,
 from tasker.handlers.claims import Failure
 from tasker.handlers.registry.invocation import ResolvedHandler
 
-LOOK_SECONDS = 0.1
+CHECK_SECONDS = 0.1
 
 
 async def exceeded(pid: int, limit_mb: int) -> int:
@@ -30,7 +30,7 @@ async def exceeded(pid: int, limit_mb: int) -> int:
     The kernel's peak value covers the whole life of the process, which has run other steps before.
     """
     while (held := resident_mb(pid)) <= limit_mb:
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)
     return held
 
 

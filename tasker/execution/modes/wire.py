@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, with_events
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze, with_events
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
@@ -129,7 +129,8 @@ def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     if isinstance(ending, Success):
         kind, field_values = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
     else:
-        kind = "failure" if isinstance(ending, Failure) else "checkpoint"
+        kinds = {Failure: "failure", Snooze: "snooze", Checkpoint: "checkpoint"}
+        kind = kinds[type(ending)]
         field_values = {name: value for name, value in _fields(ending).items() if name != "events"}
     message = {"call": call, "type": kind, "fields": field_values}
     return message | ({"events": [event.to_json() for event in ending.events]} if ending.events else {})
@@ -147,6 +148,8 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
             return Success(JsonText(fields["text"]), fields["metadata"])
         case "failure":
             return Failure(**fields)
+        case "snooze":
+            return Snooze(**fields)
         case _:
             return Checkpoint(**fields)
 

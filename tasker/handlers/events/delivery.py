@@ -123,7 +123,7 @@ class SubscriberThread:
     def waiting(self) -> int:
         return self._waiting.qsize()
 
-    def tell(self, name: str, event: Any) -> None:
+    def enqueue(self, name: str, event: Any) -> None:
         """Queue the event for delivery in the subscriber's thread. Never blocks; a full queue drops and counts it."""
         if not self._is_wanted(name):
             return
@@ -142,7 +142,7 @@ class SubscriberThread:
         if self._is_wanted(name):
             self._hear(name, event)
 
-    def look(self) -> None:
+    def check_timeout(self) -> None:
         """Log a callback that exceeds its timeout, once per event."""
         call = self._call
         if (

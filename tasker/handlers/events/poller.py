@@ -168,8 +168,8 @@ class InProcessDomainEventPoller(PollingThread):
 
     def _hand_on(self) -> int:
         for listener in self.listeners:
-            listener.look()
-        return self._take(SubscriberThread.tell)
+            listener.check_timeout()
+        return self._take(SubscriberThread.enqueue)
 
     def _take(self, bring: Callable[[SubscriberThread, str, Any], None]) -> int:
         self._polls += 1

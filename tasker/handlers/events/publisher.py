@@ -223,9 +223,9 @@ def publish_to(
     return False
 
 
-def _one_of(what: str, found: object, known: tuple[str, ...]) -> None:
-    if found not in known:
-        raise ValidationError(f"{found!r:.60} is no {what} of an event; there are {', '.join(known)}")
+def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValidationError(f"{value!r:.60} is no {what} of an event; there are {', '.join(known)}")
 
 
 class DomainEventMetadata(Model):

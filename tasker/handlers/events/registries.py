@@ -186,10 +186,10 @@ def register_from(module: ModuleType) -> None:
     register(cls for cls in classes if issubclass(cls, (BasePublisher, BaseSubscriber)) and not inspect.isabstract(cls))
 
 
-def register(found: Iterable[Any]) -> None:
+def register(candidates: Iterable[Any]) -> None:
     """Register publishers and subscribers, classes or instances. Raises `UsageError` for any other value."""
     publishers, subscribers = PublisherRegistry.instance(), SubscriberRegistry.instance()
-    for candidate in found:
+    for candidate in candidates:
         cls = candidate if inspect.isclass(candidate) else type(candidate)
         if issubclass(cls, BasePublisher) and not issubclass(cls, DefaultPublisher):
             publishers.register(candidate)

@@ -114,7 +114,7 @@ class BaseSubscriber(ABC):
         return awaited(returned, limits.dispatch_timeout_ms / 1000)
 
 
-TOLD = ("correlation_id", "task_uuid", "namespace", "fired_at")
+METADATA_FIELDS = ("correlation_id", "task_uuid", "namespace", "fired_at")
 
 
 class LoggingSubscriber(BaseSubscriber):
@@ -132,7 +132,7 @@ class LoggingSubscriber(BaseSubscriber):
     def handle(self, event: dict[str, Any]) -> None:
         """Log the event."""
         metadata = event.get("metadata") or {}
-        fields = {name: metadata.get(name) for name in TOLD}
+        fields = {name: metadata.get(name) for name in METADATA_FIELDS}
         fields |= {"event_name": event.get("event_name"), "event_id": event.get("event_id")}
         fields["step_name"] = metadata.get("step_name") or "unknown"
         if self.prefix:

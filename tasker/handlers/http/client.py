@@ -35,7 +35,7 @@ class LoopClients:
         entry = self._kept.get(_running_loop())
         return entry[0] if entry else None
 
-    def keep(self, client: httpx.AsyncClient) -> None:
+    def store(self, client: httpx.AsyncClient) -> None:
         """Store the client for the running loop."""
         loop = _running_loop()
         end = None if loop is None else self._at_its_end(loop, client)
@@ -143,7 +143,7 @@ class ApiClient(Generic[R]):
         with _creating:
             if self._async_clients is None:
                 self._async_clients = LoopClients()
-        self._async_clients.keep(client)
+        self._async_clients.store(client)
 
     def configure_session(self, session: httpx.Client | httpx.AsyncClient) -> None:
         """Configure a new client; override it to set headers, auth or timeouts. Called once per client."""

@@ -136,7 +136,7 @@ def _seconds_until(date: str, now: str | None) -> int | None:
 class APIMixin(ApiClient[ApiResponse]):
     """Adds HTTP methods. Paths are relative to `base_url`; timeouts are in seconds.
 
-    Every method returns an `ApiResponse` whatever the status. A failed connection raises httpx's own exception, which
+    Every method returns an `ApiResponse` for every status. A failed connection raises httpx's own exception, which
     becomes a retryable failure (`network_error`, `timeout`) unless the handler catches it. `get` and the other sync
     methods block and are for plain handlers; `aget` and the other async methods are for `async def call`.
     """

@@ -94,7 +94,7 @@ def loading(what: str, path: Path | None = None) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, TaskerError) else f"{type(error).__name__}: "
-        file, line = _place(error, path)
+        file, line = _location(error, path)
         place = f"{file}:{line}: " if file else ""
         raise HandlerLoadError(
             f"{what} cannot be loaded: {place}{kind}{error}",
@@ -122,7 +122,7 @@ def _is_ours(handler: Any) -> bool:
     return str(getattr(handler, "__module__", "")).startswith("tasker.")
 
 
-def _place(error: BaseException, path: Path | None) -> tuple[str, int | None]:
+def _location(error: BaseException, path: Path | None) -> tuple[str, int | None]:
     """File and line of the user's code that failed; no file where none is known."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno
@@ -137,7 +137,7 @@ def _hint(error: BaseException, path: Path | None) -> str | None:
     if isinstance(error, TaskerError):
         return error.hint
     if isinstance(error, SystemExit):
-        return "it would end the worker: what is for running it by itself belongs below `if __name__ == '__main__':`"
+        return "it would end the worker: move code for running the file directly below `if __name__ == '__main__':`"
     if isinstance(error, TypeError) and "'module' object is not callable" in str(error):
         return _module_for_its_function(error)
     if isinstance(error, ImportError) and "beyond top-level package" in str(error):
@@ -234,7 +234,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_imported_by_its_package(file: Path) -> bool:
-    """Return True if the `__init__.py` beside the file imports it: it is part of the package, whatever its name."""
+    """Return True if the `__init__.py` beside the file imports it: it is part of the package, under any name."""
     init = file.with_name("__init__.py")
     return file != init and init.is_file() and file.stem in _imports_of(init)
 

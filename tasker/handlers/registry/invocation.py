@@ -29,38 +29,38 @@ class ContextFunction(FunctionHandler):
     handler_role = None
 
     def readers(self) -> Mapping[str, Reader]:
-        """Return the reader of the parameter, whatever its name."""
+        """Return the reader of the parameter, which may have any name."""
         return {next(iter(inspect.signature(self.function).parameters), "context"): lambda context: context}
 
 
-def is_made_here(found: Any) -> bool:
+def is_made_here(resolved: Any) -> bool:
     """Return True for a class, a function, or an object without state: another process can make the same handler."""
-    found = getattr(found, "_handler_class", found)
-    return inspect.isclass(found) or inspect.isfunction(found) or not getattr(found, "__dict__", True)
+    resolved = getattr(resolved, "_handler_class", resolved)
+    return inspect.isclass(resolved) or inspect.isfunction(resolved) or not getattr(resolved, "__dict__", True)
 
 
-def to_handler(found: Any, name: str) -> Any:
+def to_handler(resolved: Any, name: str) -> Any:
     """Return a handler object with an entry method. Raises `HandlerLoadError` for a value that cannot handle a step.
 
     A class is instantiated without arguments; for a decorated function its handler class is instantiated.
     """
-    found = getattr(found, "_handler_class", found)
-    if inspect.isclass(found):
-        return _instance(found, name)
-    if inspect.isfunction(found):
-        return _instance(handler_class(ContextFunction, found, name, "1.0.0"), name)
-    if found is None or inspect.ismodule(found) or isinstance(found, (str, int, float, list, dict)):
+    resolved = getattr(resolved, "_handler_class", resolved)
+    if inspect.isclass(resolved):
+        return _instance(resolved, name)
+    if inspect.isfunction(resolved):
+        return _instance(handler_class(ContextFunction, resolved, name, "1.0.0"), name)
+    if resolved is None or inspect.ismodule(resolved) or isinstance(resolved, (str, int, float, list, dict)):
         raise HandlerLoadError(
-            f"{name!r} is a {type(found).__name__}, not a handler",
+            f"{name!r} is a {type(resolved).__name__}, not a handler",
             hint="a handler is a StepHandler class or a function under @step_handler(...)",
         )
-    return found
+    return resolved
 
 
-def makes(found: Any, cls: type) -> bool:
+def makes(resolved: Any, cls: type) -> bool:
     """Return True if `to_handler(found)` makes a handler of this class, or one that calls the same function."""
-    found = getattr(found, "_handler_class", found)
-    return found is cls or (issubclass(cls, ContextFunction) and found is cls.function)
+    resolved = getattr(resolved, "_handler_class", resolved)
+    return resolved is cls or (issubclass(cls, ContextFunction) and resolved is cls.function)
 
 
 def _instance(cls: type, name: str) -> Any:

@@ -341,19 +341,6 @@ class HandlerRegistry(SharedInstance):
         """Load the files and folders of `PYTHON_HANDLER_PATH`; return the number of handlers."""
         return self.add([handler for path in handler_path() for handler in handlers_in_path(path)])
 
-    def template_discovery_info(self) -> dict[str, Any]:
-        """Return the folder of templates, the handlers that they name, and which of those are registered."""
-        from tasker.template_discovery import HandlerDiscovery, TemplatePath
-
-        folder = TemplatePath.find_template_config_directory()
-        handler_names = HandlerDiscovery.discover_all_handlers(folder) if folder else []
-        return {
-            "template_path": str(folder) if folder else None,
-            "template_count": len(TemplatePath.discover_template_files(folder)) if folder else 0,
-            "handlers": handler_names,
-            "registered": [name for name in handler_names if self.is_registered(name)],
-        }
-
 
 def handler_path() -> list[Path]:
     """Return the entries of `PYTHON_HANDLER_PATH`. Raises `HandlerLoadError` for one that does not exist."""

@@ -87,9 +87,9 @@ class ResolverChain:
         result = self.find(definition, config, [*first, *self._resolvers])
         return None if result is None else self.made(result, definition)
 
-    def made(self, found: Any, definition: HandlerDefinition) -> Any:
+    def made(self, resolved: Any, definition: HandlerDefinition) -> Any:
         """Return the handler for a resolver's result, wrapped if the definition names a method."""
-        return self.wrap_for_method_dispatch(to_handler(found, definition.callable), definition)
+        return self.wrap_for_method_dispatch(to_handler(resolved, definition.callable), definition)
 
     def find(
         self, definition: HandlerDefinition, config: dict[str, Any] | None, resolvers: Sequence[BaseResolver]

@@ -78,10 +78,10 @@ def _module(name: str) -> ModuleType | None:
     return import_module(name) if spec else None
 
 
-def _attribute(found: Any, path: list[str]) -> Any | None:
+def _attribute(value: Any, path: list[str]) -> Any | None:
     for part in path:
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
 GROUP = "tasker.handlers"

@@ -19,15 +19,15 @@ def explain_missing_callable(callables: Sequence[str], folders: Iterable[Path] =
     There is one sentence per callable whose name belongs to something that is not a handler, or appears in a skipped
     file, and one per file in `folders` (those of templates without a `handlers.py`) that defines some of them.
     """
-    reasons = [reason for name in callables for reason in (*_unfinished(name), *_left_out(name))]
+    reasons = [reason for name in callables for reason in (*_near_misses(name), *_left_out(name))]
     beside = [reason for folder in folders for reason in _beside(callables, folder)]
     return "; ".join(dict.fromkeys([*reasons, *beside])) or None
 
 
-def _unfinished(name: str) -> Iterator[str]:
+def _near_misses(name: str) -> Iterator[str]:
     for value in {id(value): value for value in _candidates()}.values():
         if _may_be_meant(value, name) and (reason := _reason(value, name)):
-            yield f"{_place(value)}: {reason}"
+            yield f"{_location(value)}: {reason}"
 
 
 def _candidates() -> Iterator[Any]:
@@ -76,7 +76,7 @@ def _reason(value: Any, name: str) -> str | None:
     return None
 
 
-def _place(value: Any) -> str:
+def _location(value: Any) -> str:
     try:
         return f"{_file(value)}:{inspect.getsourcelines(value)[1]}"
     except (OSError, TypeError):

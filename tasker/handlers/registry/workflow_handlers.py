@@ -70,7 +70,7 @@ class WorkflowHandlers:
         known = self._folders.get(folder)
         neighbours = known if known is not None and known.stamp == stamp_of(folder) else FolderHandlers.load(folder)
         for template in templates:
-            self._refuse_second_place(template, neighbours)
+            self._refuse_second_folder(template, neighbours)
         self._folders[folder] = neighbours
         keys = [key for template in templates for key in _keys(template)]
         changed = neighbours is not known or any(folder not in self._of_template[key] for key in keys)
@@ -94,12 +94,12 @@ class WorkflowHandlers:
         self._folders.clear()
         self._of_template.clear()
 
-    def _refuse_second_place(self, template: TemplateId, neighbours: FolderHandlers) -> None:
+    def _refuse_second_folder(self, template: TemplateId, neighbours: FolderHandlers) -> None:
         for folder in self._of_template.get(template, set()) - {neighbours.folder}:
             if neighbours.names or self._folders[folder].names:
                 places = " and ".join(sorted((str(folder), str(neighbours.folder))))
                 raise HandlerLoadError(
-                    f"the template {template} lies in {places}, and its handlers are those beside it",
+                    f"the template {template} exists in {places}, each with handlers of its own",
                     hint="serve one of the folders, or give one of the templates another name or version",
                 )
 

@@ -124,15 +124,15 @@ async def get_scaling(
     return Json([advice.to_dict() for advice in await program_of(request).analytics.scaling(settings)])
 
 
-def _slow(each: SlowItem) -> dict[str, Any]:
+def _slow(item: SlowItem) -> dict[str, Any]:
     return {
-        "namespace_name": each.namespace,
-        "task_name": each.template,
-        "version": each.version,
-        "average_duration_seconds": each.mean_seconds,
-        "max_duration_seconds": each.max_seconds,
-        "execution_count": each.executions,
-        "error_count": each.errors,
-        "error_rate": each.error_rate,
-        "last_executed_at": each.last_at,
+        "namespace_name": item.namespace,
+        "task_name": item.template,
+        "version": item.version,
+        "average_duration_seconds": item.mean_seconds,
+        "max_duration_seconds": item.max_seconds,
+        "execution_count": item.executions,
+        "error_count": item.errors,
+        "error_rate": item.error_rate,
+        "last_executed_at": item.last_at,
     }

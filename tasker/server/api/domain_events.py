@@ -77,7 +77,7 @@ async def list_domain_events(
     If a page has fewer events than `limit`, continue from `last`: no matching event will appear before it.
     """
     if MEDIA_TYPE in accept:
-        return await _stream(request, which, _place(last_event_id) if last_event_id else after)
+        return await _stream(request, which, _position(last_event_id) if last_event_id else after)
     events, where = program_of(request).domain_events, namespaces_of(request)
     if withheld:
         return Json({"events": await events.withheld(which, limit=limit, namespaces=where), "last": None})
@@ -108,7 +108,7 @@ async def replay_events(
     return Json(await program_of(request).domain_events.replay(name, after=body.after, since=body.since))
 
 
-def _place(text: str) -> int:
+def _position(text: str) -> int:
     if text.isdecimal() and (position := int(text)) <= MAX_POSITION:
         return position
     raise UsageError(f"{text!r:.60} is not a valid event id", hint="send the last received id unchanged")

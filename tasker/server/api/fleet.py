@@ -10,12 +10,13 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 
 from tasker.operations.permissions import Permission
-from tasker.server.auth.gate import actor_of, needs, require_namespace
+from tasker.server.auth.gate import actor_of, caller_of, needs, require_namespace
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
 from tasker.server.routes import require_task, router
 from tasker.server.shapes.fleet import (
     HandlerListResponse,
+    LimitListResponse,
     OperatorActionListResponse,
     PauseListResponse,
     PauseRequest,
@@ -88,6 +89,24 @@ def _handlers(processes: Iterable[ProcessRow]) -> list[dict[str, Any]]:
 async def list_queues(request: Request) -> Json:
     """Return the provider's queues and the numbers that the database expects in them."""
     return Json((await program_of(request).queues.report()).to_dict())
+
+
+@routes.get(
+    "/v1/limits", response_model=LimitListResponse, responses=refusals(), **needs(Permission.SYSTEM_ANALYTICS_READ)
+)
+async def list_limits(
+    request: Request,
+    name: Annotated[str | None, Query(max_length=1000, description="Only this limit.")] = None,
+    keys: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> Json:
+    """Return the limits of what runs at the same time, by name: what runs and waits under each.
+
+    The keys for which steps wait come first. They are parts of inputs and results: null for callers who may not read
+    sensitive values (`data:read_sensitive`).
+    """
+    limits = await program_of(request).limits.list(name, keys=keys)
+    shown = caller_of(request).may(Permission.DATA_READ_SENSITIVE)
+    return Json({"limits": [asdict(use if shown else use.without_keys()) for use in limits]})
 
 
 @routes.get(

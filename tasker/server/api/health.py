@@ -72,22 +72,22 @@ async def detailed(request: Request) -> Json:
     return Json({**_standing(request, checks), "status": status, "checks": checks, "circuit_breakers": breakers})
 
 
-def published(found: Mapping[str, Check]) -> dict[str, dict[str, Any]]:
+def published(checks: Mapping[str, Check]) -> dict[str, dict[str, Any]]:
     """Return the checks under their published names.
 
     There is one database for both database checks, and the server itself is the command processor.
     """
-    database, pool = asdict(found["database"]), asdict(found["pool"])
+    database, pool = asdict(checks["database"]), asdict(checks["pool"])
     return {
         "web_database": database,
         "orchestration_database": database,
-        "circuit_breaker": asdict(found["breaker"]),
-        "orchestration_system": asdict(found["fleet"]),
+        "circuit_breaker": asdict(checks["breaker"]),
+        "orchestration_system": asdict(checks["fleet"]),
         "command_processor": {"status": HEALTHY, "message": "requests are answered by this process", "duration_ms": 0},
         "pool_utilization": pool,
         "channel_saturation": pool,
-        "queue_depth": asdict(found["queues"]),
-        "messaging": asdict(found["messaging"]),
+        "queue_depth": asdict(checks["queues"]),
+        "messaging": asdict(checks["messaging"]),
     }
 
 

@@ -58,7 +58,7 @@ async def list_entries(
     service = program_of(request).dead_letters
     where = namespaces_of(request)
     entries = await service.list(**which, fingerprint=fingerprint, limit=limit, offset=offset, namespaces=where)
-    return Json(await covered_entries(request, entries))
+    return Json(await redacted_entries(request, entries))
 
 
 @routes.get("/v1/dlq/stats", response_model=list[DlqStats], responses=refusals(), **needs(Permission.DLQ_STATS))
@@ -90,21 +90,21 @@ async def get_staleness(request: Request, limit: Limit = 100) -> Json:
 async def get_entry_of_task(request: Request, task_uuid: TaskUuid) -> Json:
     """Return the newest entry of a task, with a snapshot of the task at that time."""
     entry = await program_of(request).dead_letters.of_task(task_uuid)
-    return Json((await covered_entries(request, [entry]))[0])
+    return Json((await redacted_entries(request, [entry]))[0])
 
 
 @routes.get("/v1/dlq/entry/{dlq_entry_uuid}", response_model=DlqEntry, responses=refusals(404), **READ)
 async def get_entry(request: Request, dlq_entry_uuid: EntryUuid) -> Json:
     """Return one entry, with a snapshot of its task at that time."""
     entry = await own_entry(request, dlq_entry_uuid)
-    return Json((await covered_entries(request, [entry]))[0])
+    return Json((await redacted_entries(request, [entry]))[0])
 
 
 @routes.get("/v1/dlq/groups", response_model=list[FailureGroup], responses=refusals(), **READ)
 async def get_groups(request: Request, limit: Limit = 50) -> Json:
     """Return pending entries grouped by failure, largest group first."""
     failure_groups = await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
-    groups = [asdict(each) for each in failure_groups]
+    groups = [asdict(row) for row in failure_groups]
     return Json(await redact_failures(request, groups, lambda group: group["namespaces"]))
 
 
@@ -125,7 +125,7 @@ async def open_entry(request: Request, body: OpenInvestigationRequest) -> Json:
         reason=body.reason,
         metadata=body.metadata,
     )
-    return Json((await covered_entries(request, [opened]))[0], 201)
+    return Json((await redacted_entries(request, [opened]))[0], 201)
 
 
 @routes.patch(
@@ -183,21 +183,21 @@ async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
     return entry
 
 
-async def covered_entries(request: Request, found: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
+async def redacted_entries(request: Request, letters: Sequence[DeadLetter]) -> Sequence[Mapping[str, Any]]:
     """Return the entries in their published form, redacted for the caller."""
-    entries = [_entry(each) for each in found]
+    entries = [_entry(letter) for letter in letters]
     return await redact_failures(request, entries, lambda entry: [(entry["task_snapshot"] or {}).get("namespace", "")])
 
 
-def _entry(each: Any) -> dict[str, Any]:
-    fields = _named(each)
+def _entry(entry: Any) -> dict[str, Any]:
+    fields = _named(entry)
     return {**fields, "resolution_timestamp": fields["resolved_at"]}
 
 
-def _named(each: Any) -> dict[str, Any]:
+def _named(entry: Any) -> dict[str, Any]:
     """Return the fields with reason and status in the published words."""
     words = ("dlq_reason", "resolution_status")
-    fields = asdict(each)
+    fields = asdict(entry)
     return {name: _published(value) if name in words else value for name, value in fields.items()}
 
 

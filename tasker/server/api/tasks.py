@@ -37,7 +37,7 @@ from tasker.server.shapes.tasks import (
 )
 from tasker.server.shapes.texts import Moment, SubmissionHeaders, TraceHeaders
 from tasker.server.streams import Wait, seconds_of, wait_for_end
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import SubmissionResult
 from tasker.services.tasks.lists import TaskFilter
 from tasker.services.tasks.read import names
@@ -65,7 +65,9 @@ async def create_task(
     program, seconds = program_of(request), seconds_of(wait)
     order = body.order(known_caller(request), headers.context, headers.idempotency_key)
     _permit(request, order, body.on_duplicate)
-    submitted = await program.submit_order(order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds))
+    submitted = await program.submissions.submit(
+        order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
+    )
     await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
     created = await redact_answer(request, submitted.task_uuid, task_created(task, submitted))
@@ -83,7 +85,9 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     orders = [task.order(known_caller(request), trace.context) for task in body.tasks]
     refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
     permitted = [order for place, order in enumerate(orders) if place not in refused]
-    answers = iter(await program_of(request).submit_orders(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate]))
+    answers = iter(
+        await program_of(request).submissions.submit_many(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate])
+    )
     batch = _batch([refused.get(place) or next(answers) for place in range(len(orders))])
     return Json(batch, headers=_retry_after(batch))
 
@@ -124,7 +128,7 @@ def _refusal(request: Request, order: TemplateSubmission, body: TaskBatch) -> No
 
 
 def _batch(answers: Sequence[SubmissionResult | TaskerError]) -> dict[str, Any]:
-    results = [{"index": index, **_answer(each)} for index, each in enumerate(answers)]
+    results = [{"index": index, **_answer(submitted)} for index, submitted in enumerate(answers)]
     statuses = [result["status"] for result in results]
     created, existing = statuses.count(201), statuses.count(200)
     return {
@@ -141,11 +145,16 @@ def _retry_after(batch: Mapping[str, Any]) -> dict[str, str]:
     return {"Retry-After": str(max(waits))} if all(waits) else {}
 
 
-def _answer(each: SubmissionResult | TaskerError) -> dict[str, Any]:
-    if isinstance(each, SubmissionResult):
-        status = 201 if each.created else 200
-        return {"status": status, "task_uuid": each.task_uuid, "step_count": each.step_count, "created": each.created}
-    details = problem_of(each, within=True, for_page=False)
+def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
+    if isinstance(result, SubmissionResult):
+        status = 201 if result.created else 200
+        return {
+            "status": status,
+            "task_uuid": result.task_uuid,
+            "step_count": result.step_count,
+            "created": result.created,
+        }
+    details = problem_of(result, within=True, for_page=False)
     return {"status": details["status"], "problem": details}
 
 

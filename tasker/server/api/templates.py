@@ -174,7 +174,7 @@ def _tag(plan: Plan) -> dict[str, str]:
 
 def _unchanged(plan: Plan, if_none_match: str | None) -> Response | None:
     tag = _tag(plan)
-    known = {each.strip().removeprefix("W/") for each in (if_none_match or "").split(",")}
+    known = {entity.strip().removeprefix("W/") for entity in (if_none_match or "").split(",")}
     return Response(status_code=304, headers=tag) if known & {tag["ETag"], "*"} else None
 
 
@@ -201,10 +201,10 @@ def _detail(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _registration(found: CompiledTexts, *, registered: bool) -> dict[str, Any]:
+def _registration(compiled: CompiledTexts, *, registered: bool) -> dict[str, Any]:
     templates = [
         {"namespace": plan.namespace, "name": plan.name, "version": plan.version, "step_count": len(plan.steps)}
-        for plan in found.plans
+        for plan in compiled.plans
     ]
-    diagnostics = [diagnostic.to_dict() for diagnostic in found.diagnostics]
+    diagnostics = [diagnostic.to_dict() for diagnostic in compiled.diagnostics]
     return {"registered": registered, "templates": templates, "diagnostics": diagnostics}

@@ -64,7 +64,9 @@ def _caller(key: ApiKeyEntry) -> AuthenticatedCaller:
 
 
 _log = logging.getLogger("tasker.api")
-NOBODY = "authentication is enabled, but no credentials are configured: neither an API key nor a key to verify tokens"
+NO_CREDENTIALS = (
+    "authentication is enabled, but no credentials are configured: neither an API key nor a key to verify tokens"
+)
 HOW = "set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and api_keys; or turn `enabled` off"
 
 
@@ -77,7 +79,7 @@ class Authenticator:
         source = verification_keys(settings)
         self._tokens = None if source is None else TokenReader(source, settings)
         if self._tokens is None and not self.keys:
-            raise UsageError(NOBODY, hint=f"in [orchestration.web.auth] {HOW}")
+            raise UsageError(NO_CREDENTIALS, hint=f"in [orchestration.web.auth] {HOW}")
 
     @property
     def methods(self) -> str:

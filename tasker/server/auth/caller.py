@@ -19,7 +19,7 @@ Method = Literal["disabled", "jwt", "api_key"]
 class AuthenticatedCaller:
     """Sender of a request; `name` is recorded with its actions.
 
-    `confined_to` are the only namespaces that they see and change, whatever their grants say; None: all of them.
+    `confined_to` are the only namespaces that they see and change, regardless of their grants; None: all of them.
     `known_until` is when their token expires, in seconds since 1970; None: never.
     """
 
@@ -85,7 +85,7 @@ class RefusedCallers:
     def close(self) -> None:
         """Log the refusals not logged yet."""
         for kind in (self._credentials, self._permissions):
-            kind.tell()
+            kind.flush()
 
 
 class _Kind:
@@ -96,8 +96,8 @@ class _Kind:
         self._last = what
         _log.debug("%s %s", self._name, what)
         if self._seldom.hit():
-            self.tell()
+            self.flush()
 
-    def tell(self) -> None:
+    def flush(self) -> None:
         if count := self._seldom.flush():
             _log.warning("%s count=%d %s", self._name, count, self._last)

@@ -61,7 +61,7 @@ UNLESS = "x-recorded-unless"
 """Key that names the body field with which a recorded operation is a dry run."""
 
 Gate = Callable[[Request], Awaitable[AuthenticatedCaller]]
-"""Function that returns the caller; raises `NotAuthenticated` if the credentials identify nobody."""
+"""Function that returns the caller; raises `NotAuthenticated` if the credentials are invalid."""
 
 
 async def open_gate(request: Request) -> AuthenticatedCaller:

@@ -84,7 +84,7 @@ class TokenReader:
             if header.get("alg") != ALGORITHM:  # before any key is fetched
                 raise jwt.InvalidAlgorithmError(f"not signed with {ALGORITHM}")
             key = await self._keys.key(header.get("kid"))
-            found: dict[str, Any] = jwt.decode(
+            claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
                 [ALGORITHM],
@@ -97,7 +97,7 @@ class TokenReader:
             raise NotAuthenticated("Token expired", reason="expired", hint="get a new one") from None
         except jwt.InvalidTokenError as error:
             raise NotAuthenticated(f"Invalid token: {error}") from None
-        return found
+        return claims
 
     def _object(self, subject: str, unknown: Sequence[str]) -> None:
         names = ", ".join(permission if permission.isprintable() else ascii(permission) for permission in unknown)

@@ -160,7 +160,7 @@ def require_strong(bits: int, where: str) -> None:
 
 
 AGAIN_SECONDS = 10.0
-"""Minimum time between two requests to the issuer, whatever unknown key ids clients send."""
+"""Minimum time between two requests to the issuer, for any number of unknown key ids from clients."""
 _log = logging.getLogger("tasker.api")
 Fetch = Callable[[str], Awaitable[Any]]
 

@@ -112,6 +112,36 @@ class ResumeResponse(BaseModel):
     held: int | None
 
 
+class KeyUseInfo(BaseModel):
+    """Use of a limit for one value of its key; steps are counted to 1,000."""
+
+    value: str
+    running: int
+    waiting: int
+    since: datetime | None
+
+
+class LimitInfo(BaseModel):
+    """Limit, for each value of its key: of the steps that run at the same time (`most`), or of the attempts that begin
+    per second (`rate`); with what runs and waits."""
+
+    name: str
+    most: int | None
+    rate: float | None
+    burst: float | None
+    changed_at: datetime
+    running: int
+    waiting: int
+    keys: list[KeyUseInfo] | None
+    more_keys: bool
+
+
+class LimitListResponse(BaseModel):
+    """Limits, by name."""
+
+    limits: list[LimitInfo]
+
+
 class PauseInfo(BaseModel):
     """Pause and the amount of work that it holds back."""
 

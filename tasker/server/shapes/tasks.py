@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
 from tasker.server.shapes.steps import StepReadinessStatus
-from tasker.server.shapes.texts import AwareMoment, Duration, Moment, Name, Text
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Text
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, Submission
 from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
 
@@ -47,11 +47,14 @@ class DescribedTask(BaseModel):
     expires_in: Duration | None = Field(
         None, description="The task is cancelled if no worker has begun it so long after its start."
     )
+    deadline: Deadline | None = Field(
+        None, description="The open steps of the task fail then: a time with a zone, or a duration from its start."
+    )
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _has_one_name(self) -> Self:
         if (self.name is None) == (self.template_name is None):
             raise ValueError("give the template as `name` or as `template_name`")
         if self.context is not None and self.configuration is not None:
@@ -100,6 +103,7 @@ class DescribedTask(BaseModel):
             run_at=self.run_at,
             delay=self.delay,
             expires_in=self.expires_in,
+            deadline=self.deadline,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 
@@ -163,8 +167,10 @@ class TaskResponse(BaseModel):
     """Time for which the task was submitted; null if it began at once."""
     expires_at: datetime | None = None
     """Time at which the task is cancelled if no worker has begun it; null if it never is, or has ended."""
+    deadline_at: datetime | None = None
+    """Time at which the open steps of the task fail; null without a deadline."""
     waits_until: datetime | None = None
-    """Time at which the task goes on by itself, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     total_steps: int
     pending_steps: int
     in_progress_steps: int

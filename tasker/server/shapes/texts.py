@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, Field
 
+from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext, accepted
+from tasker.services.submission.starts import deadline_item
 from tasker.template.durations import parse_duration
 
 
@@ -45,6 +47,17 @@ def _duration(value: str) -> str:
 
 
 Duration = Annotated[str, AfterValidator(_duration), Field(examples=["5m"], max_length=40)]
+
+
+def _deadline(value: str) -> str:
+    try:
+        deadline_item(value, None)
+    except UsageError as error:
+        raise ValueError(error.message.removeprefix("deadline: ")) from None
+    return value
+
+
+Deadline = Annotated[str, AfterValidator(_deadline), Field(examples=["3d", "2026-01-31T18:00:00Z"], max_length=40)]
 AwareMoment = Annotated[AwareDatetime, BeforeValidator(_no_number)]
 
 

@@ -61,7 +61,7 @@ class SentField:
 
 
 def failed(request: Request, problem: Mapping[str, Any], again: Form | None = None) -> Response:
-    """The page that tells of a problem; with a form to send `again`."""
+    """Render the page of a problem; with a form to send `again`."""
     request.scope["state"]["problem"] = problem["code"]
     status = int(str(problem["status"]))
     response = page(request, "failed.html", status, problem=problem, again=fields_of(again) if again else ())

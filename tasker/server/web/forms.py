@@ -75,7 +75,7 @@ def token_of(request: Request) -> str:
     return token
 
 
-def keep(request: Request, answer: Response) -> None:
+def set_token_cookie(request: Request, answer: Response) -> None:
     """Set the browser's token cookie."""
     if request.cookies.get(COOKIE) != token_of(request):
         set_cookie(request, answer, COOKIE, token_of(request))

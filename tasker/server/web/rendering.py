@@ -92,7 +92,7 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     text = environment().get_template(template).render(_known(request), **values)
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "same-origin"}
     answer = HTMLResponse(text, status, headers)
-    forms.keep(request, answer)
+    forms.set_token_cookie(request, answer)
     flash.forget(request, answer)
     return answer
 

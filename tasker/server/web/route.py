@@ -17,7 +17,7 @@ from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
 from tasker.server.application import Options
 from tasker.server.auth.gate import REQUIRED
 from tasker.server.envelope import is_out_of_time
-from tasker.server.errors import FAILED, problem, problem_of, tell
+from tasker.server.errors import FAILED, log_error, problem, problem_of
 from tasker.server.routes import GuardedRoute, Handler
 from tasker.server.web.error_pages import failed, form_again, own_form
 from tasker.server.web.forms import Form, form_of, require_same_site
@@ -35,7 +35,7 @@ class PageRoute(GuardedRoute):
     """Status of a successful action: a redirect to the page that confirms it."""
     knows_parameters = False
     has_viewer = True
-    """False where an answer is the same for everybody: nobody is asked then who looks."""
+    """False if the answer is the same for every caller: no sign-in is needed then."""
 
     def get_route_handler(self) -> Handler:
         """Return the route's function behind the gate."""
@@ -52,13 +52,13 @@ class PageRoute(GuardedRoute):
                 return await handle(signed)
             except NotAuthenticated as error:
                 if signed is not request:  # no warning if no credential was sent: the caller is asked to sign in
-                    tell(error, request.scope)
+                    log_error(error, request.scope)
                 return await _asked_to_sign_in(request)
             except NotPermitted as error:
-                tell(error, request.scope)
+                log_error(error, request.scope)
                 return _elsewhere(signed) or failed(signed, problem_of(error))
             except TaskerError as error:
-                tell(error, request.scope)
+                log_error(error, request.scope)
                 details = problem_of(error)
             except RequestValidationError as error:
                 details = malformed(error)
@@ -96,7 +96,7 @@ async def _asked_to_sign_in(request: Request) -> Response:
     again = await own_form(request) if request.method == "POST" and "hx-request" not in request.headers else None
     if again is not None:
         return failed(request, problem(401, "you are no longer signed in"), again)
-    return redirect(request, "sign-in", next=_place(request) if request.method == "GET" else None)
+    return redirect(request, "sign-in", next=_next_page(request) if request.method == "GET" else None)
 
 
 def _late(request: Request) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def typed(request: Request, *names: str) -> dict[str, str]:
     return {"action": request.url.path.rpartition("/")[2]} | {name: form.text(name) for name in names}
 
 
-def _place(request: Request) -> str | None:
+def _next_page(request: Request) -> str | None:
     """Return the page to open after sign-in."""
     path = request.url.path.partition(ROOT)[2].strip("/")
     query = request.url.query

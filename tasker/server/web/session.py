@@ -60,7 +60,7 @@ async def sign_out(request: Request, answer: Response) -> None:
 
 
 def checked_credential(text: str) -> str:
-    """Return what somebody signs in with. Raises `UsageError` for what is neither a key nor a token."""
+    """Return the credentials of a sign-in. Raises `UsageError` for neither a key nor a token."""
     if not text:
         raise UsageError("no credentials entered", hint="enter an API key or a JWT")
     if len(text) > LONGEST_BYTES or not _WRITTEN.fullmatch(text):
@@ -72,7 +72,7 @@ def checked_credential(text: str) -> str:
 
 async def with_session(request: Request) -> Request:
     """Return the request with the credential of its session. One that shows a credential itself stays as it is, and so
-    does every request where nobody is asked who they are."""
+    does every request if authentication is disabled."""
     identifier = _identifier(request)
     if identifier is None or request.app.state.gate is open_gate or _own_headers(request) & set(request.headers):
         return request

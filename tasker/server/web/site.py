@@ -29,6 +29,7 @@ SECTIONS = (
     Section("tasks", "Tasks", "t", Permission.TASKS_LIST),
     Section("dead-letters", "Dead letters", "d", Permission.DLQ_READ),
     Section("templates", "Templates", "e", Permission.TEMPLATES_READ),
+    Section("schedules", "Schedules", "c", Permission.SCHEDULES_READ),
     Section("fleet", "Fleet", "f", Permission.SYSTEM_ANALYTICS_READ),
     Section("events", "Events", "v", Permission.TASKS_LIST),
     Section("settings", "Settings", "s", Permission.SYSTEM_CONFIG_READ),

@@ -222,10 +222,10 @@ def _existing(places: list[Path], variable: str) -> Path:
     for place in places:
         if place.is_file():
             return place
-    looked = " or ".join(map(str, places))
+    paths = " or ".join(map(str, places))
     missing = "is a folder, expected a file" if any(place.is_dir() for place in places) else "does not exist"
     raise ConfigurationError(
-        f"the configuration file {looked} {missing} ({variable})",
+        f"the configuration file {paths} {missing} ({variable})",
         hint="create it with: tasker config generate --context CONTEXT --environment ENVIRONMENT",
     )
 

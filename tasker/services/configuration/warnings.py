@@ -44,13 +44,13 @@ def made_for_others(layers: Iterable[ConfigurationLayer], context: str, environm
             yield f"{layer.name} was generated for the environment {header['Environment']}, and this is {environment}"
 
 
-def overridden_variables(found: Configuration) -> Iterator[tuple[str, str]]:
+def overridden_variables(configuration: Configuration) -> Iterator[tuple[str, str]]:
     """Yield (path, message) for each variable that a file overrides with another value. Values are not shown."""
-    for layer in found.layers:
+    for layer in configuration.layers:
         for path, value in leaves(layer.tables):
-            if not isinstance(value, Substituted) or value == str(found.value(path)):
+            if not isinstance(value, Substituted) or value == str(configuration.value(path)):
                 continue
-            if layer.name not in (winner := found.origin(path)):
+            if layer.name not in (winner := configuration.origin(path)):
                 yield path, f"the {layer.name} is ignored for {path}: {winner} sets it, and files override variables"
 
 
@@ -68,9 +68,9 @@ def stray_files(source_dir: Path) -> Iterator[str]:
         yield f"{file} is ignored: {meant}"
 
 
-def patterns_without_match(found: Configuration) -> Iterator[str]:
+def patterns_without_match(configuration: Configuration) -> Iterator[str]:
     """Yield a warning for each explicitly set pattern of `search_paths` that matches no template here."""
-    if found.context in ("worker", "complete") and found.is_set(SEARCH_PATHS):
-        for pattern in found.settings.common.task_templates.search_paths:
+    if configuration.context in ("worker", "complete") and configuration.is_set(SEARCH_PATHS):
+        for pattern in configuration.settings.common.task_templates.search_paths:
             if not search([pattern]):
                 yield f"{SEARCH_PATHS}: no file matches {pattern} (seen from {Path.cwd()})"

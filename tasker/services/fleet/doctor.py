@@ -20,8 +20,8 @@ SLICE, ENDED_SLICE = 500, 2_000
 """Number of open and of ended tasks read by one statement."""
 FIRST = "00000000-0000-0000-0000-000000000000"
 SWEEP = "the next sweep of any process"
-NOBODY = "no component repairs it: please report it"
-MENDED = frozenset(
+NOT_REPAIRED = "no component repairs it: please report it"
+REPAIRED = frozenset(
     {
         "ready, but neither enqueued nor in the backlog",
         "marked as paused, but no pause applies",
@@ -44,7 +44,7 @@ class CheckFinding:
     @property
     def is_broken(self) -> bool:
         """True if nothing repairs it automatically."""
-        return self.repaired_by == NOBODY
+        return self.repaired_by == NOT_REPAIRED
 
 
 class TaskChecks:
@@ -114,15 +114,18 @@ class Checks:
         async for some in tasks.slices("ended", ENDED_SLICE):
             broken.add(await tasks.rows("violations", tasks=some))
         return [
-            *(_finding(rule, subjects, SWEEP if rule in MENDED else NOBODY) for rule, subjects in broken.items()),
+            *(
+                _finding(rule, subjects, SWEEP if rule in REPAIRED else NOT_REPAIRED)
+                for rule, subjects in broken.items()
+            ),
             *(_finding(f"enqueued in {name}, without a message", without[name], SWEEP) for name in sorted(without)),
             *([_finding("in progress on a worker that is not alive", unheld, SWEEP)] if unheld else []),
             *aside,
         ]
 
 
-def _finding(what: str, found: list[str], repaired_by: str) -> CheckFinding:
-    return CheckFinding(what, len(found), tuple(found[:EXAMPLES]), repaired_by)
+def _finding(what: str, subjects: list[str], repaired_by: str) -> CheckFinding:
+    return CheckFinding(what, len(subjects), tuple(subjects[:EXAMPLES]), repaired_by)
 
 
 OPEN = 20_000
@@ -179,10 +182,10 @@ class Doctor:
     async def findings(self) -> list[DoctorFinding]:
         """Return all findings in the order of `CHECKS`, from the oldest open tasks and a sample of finished ones."""
         fleet = [LiveProcessRow(*row) for row in await self._rows("processes")]
-        found = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
-        found += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
-        found += await self._tasks(fleet)
-        return sorted(found, key=lambda finding: CHECKS.index(finding.check))
+        findings = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
+        findings += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
+        findings += await self._tasks(fleet)
+        return sorted(findings, key=lambda finding: CHECKS.index(finding.check))
 
     async def _connections(self) -> list[DoctorFinding]:
         statement = query("database", "capacity")
@@ -266,10 +269,10 @@ def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> li
     """Return findings of settings that contradict those of other processes."""
     findings: list[DoctorFinding] = []
     provider = engine.messaging.provider_name()
-    if strangers := [each for each in fleet if each.backend and each.backend != provider]:
+    if strangers := [row for row in fleet if row.backend and row.backend != provider]:
         what = f"{len(strangers)} of {len(fleet)} processes use another messaging provider than {provider}"
         fix = "they do not see its messages: configure the same backend everywhere; to migrate: tasker broker migrate"
-        named = [f"{each.name} on {each.host}: {each.backend}" for each in strangers]
+        named = [f"{row.name} on {row.host}: {row.backend}" for row in strangers]
         findings.append(DoctorFinding("settings", what, fix, examples=named[:EXAMPLES]))
     slots = Counter[str]()
     for process in fleet:
@@ -302,9 +305,9 @@ def clock(whose: str, ahead_ms: int) -> list[DoctorFinding]:
 
 
 def violation(rule: str, examples: Sequence[str]) -> DoctorFinding:
-    mends = rule in MENDED
-    fix = "the next sweep repairs it" if mends else "no sweep repairs it: please report it; see `tasker db check`"
-    return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not mends, examples[:EXAMPLES])
+    is_repaired = rule in REPAIRED
+    fix = "the next sweep repairs it" if is_repaired else "no sweep repairs it: please report it; see `tasker db check`"
+    return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not is_repaired, examples[:EXAMPLES])
 
 
 def not_all_read(number: int) -> DoctorFinding:
@@ -330,10 +333,10 @@ def unheld(steps: Sequence[str], swept: bool) -> DoctorFinding:
     return DoctorFinding("queues", what, fix, wrong=not swept, examples=steps[:EXAMPLES])
 
 
-def to_dict(found: Sequence[DoctorFinding]) -> dict[str, Any]:
+def to_dict(findings: Sequence[DoctorFinding]) -> dict[str, Any]:
     """Return the findings as a mapping of plain values (`tasker doctor --format json`)."""
     return {
-        "wrong": any(finding.wrong for finding in found),
+        "wrong": any(finding.wrong for finding in findings),
         "checks": CHECKS,
-        "findings": [asdict(finding) for finding in found],
+        "findings": [asdict(finding) for finding in findings],
     }

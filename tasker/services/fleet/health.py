@@ -19,7 +19,7 @@ from tasker.services.fleet.brokers import live_processes, namespaces
 HEALTHY, DEGRADED, UNHEALTHY = "healthy", "degraded", "unhealthy"
 FRESH_SECONDS = 1.0
 """Time for which results are cached, so that frequent checks do not burden a failing component."""
-LOOK_SECONDS = 3.0
+PROBE_SECONDS = 3.0
 """Time limit of a check, so that a component that hangs is reported as fast as one that is down."""
 NO_ANSWER, BUSY = "no answer", "busy: no connection became free"
 NO_CONNECTION = (NO_ANSWER, PoolExhausted.error_type)
@@ -76,7 +76,7 @@ class ServerHealth:
         """Return the checks `database`, `messaging`, `breaker`, `pool`, `queues` and `fleet`. Raises nothing."""
         async with self._looking:
             if self._found is None or time.monotonic() - self._found[0] > FRESH_SECONDS:
-                looks = {
+                probes = {
                     "pool": self._room,  # first, because the others take connections
                     "breaker": self._circuit,
                     "database": self._database,
@@ -86,10 +86,10 @@ class ServerHealth:
                 }
                 counts = self._connection.pool.counts
                 answered = counts["answered"]
-                found = dict(zip(looks, await asyncio.gather(*map(_timed, looks.values())), strict=True))
-                if found["database"].message in NO_CONNECTION and counts["answered"] > answered:
-                    found["database"] = replace(found["database"], status=DEGRADED, message=BUSY)
-                self._found = (time.monotonic(), found)
+                checks = dict(zip(probes, await asyncio.gather(*map(_timed, probes.values())), strict=True))
+                if checks["database"].message in NO_CONNECTION and counts["answered"] > answered:
+                    checks["database"] = replace(checks["database"], status=DEGRADED, message=BUSY)
+                self._found = (time.monotonic(), checks)
             return self._found[1]
 
     async def _database(self) -> Answer:
@@ -123,19 +123,19 @@ class ServerHealth:
         return HEALTHY if workers else DEGRADED, text if workers else f"{text}: no step runs"
 
 
-async def _timed(look: Callable[[], Awaitable[Answer]]) -> Check:
+async def _timed(probe: Callable[[], Awaitable[Answer]]) -> Check:
     began = time.monotonic()
-    looking = asyncio.ensure_future(_answer(look))
+    looking = asyncio.ensure_future(_answer(probe))
     try:
-        await asyncio.wait([looking], timeout=LOOK_SECONDS)
+        await asyncio.wait([looking], timeout=PROBE_SECONDS)
         status, message = looking.result() if looking.done() else (UNHEALTHY, NO_ANSWER)
     finally:
         looking.cancel()  # not awaited: ending a statement takes as long as the server needs
     return Check(status, message, round((time.monotonic() - began) * 1000))
 
 
-async def _answer(look: Callable[[], Awaitable[Answer]]) -> Answer:
+async def _answer(probe: Callable[[], Awaitable[Answer]]) -> Answer:
     try:
-        return await look()
+        return await probe()
     except TaskerError as error:
         return UNHEALTHY, error.error_type

@@ -39,10 +39,10 @@ def exposition(catalogue: Catalogue, samples: Iterable[Sample]) -> str:
 
 def families(metrics: Iterable[Metric]) -> str:
     """Return metrics that hold their own values, such as those of plugins, as text."""
-    return "".join(line + "\n" for metric in metrics for line in _kept(metric))
+    return "".join(line + "\n" for metric in metrics for line in _head_lines(metric))
 
 
-def _kept(metric: Metric) -> Iterator[str]:
+def _head_lines(metric: Metric) -> Iterator[str]:
     yield f"# HELP {metric.name} {metric.meaning}".replace("\n", " ")
     yield f"# TYPE {metric.name} {metric.kind}"
     yield from (_line(metric.name + ending, labels, value) for ending, labels, value in metric.samples())
@@ -104,12 +104,17 @@ OF_THE_FLEET: Catalogue = {
     ),
     "tasker_timers_waiting": Described(
         "gauge",
-        "Steps that wait for a time: for their retry, or to begin (`delay`, `run_at`); counted to 100000.",
+        "Schedules, open tasks with a deadline, and steps that wait for their retry or to begin (`delay`, `run_at`); "
+        "counted to 100000.",
         ("kind",),
     ),
     "tasker_timers_late_seconds": Described(
-        "gauge", "Time since the longest overdue of these steps was due; absent if none is.", ("kind",)
+        "gauge", "Time since the longest overdue of these was due; absent if none is.", ("kind",)
     ),
+    "tasker_limit_waiting": Described(
+        "gauge", "Steps that wait for a permit of a limit; counted to 100000.", ("limit",)
+    ),
+    "tasker_limit_permits": Described("gauge", "Permits of a limit that steps have; counted to 100000.", ("limit",)),
     "tasker_pauses": Described("gauge", "Active pauses."),
     "tasker_dlq_pending_investigations": Described("gauge", "Pending dead letters, counted to 100000."),
     "tasker_dlq_entries_created_total": Described("counter", "Total number of dead letters."),

@@ -140,31 +140,31 @@ class ServerMetrics:
         return text + families([_waits(dead_letters)])
 
 
-def _waits(found: Sequence[Sequence[Any]]) -> Histogram:
+def _waits(rows: Sequence[Sequence[Any]]) -> Histogram:
     """Return the histogram of dead letters' waits from rows (upper bound in hours, count, total hours)."""
     name = "tasker_dlq_time_in_queue_hours"
     made = Histogram(name, CATALOGUE[name].meaning, HOURS)
-    waits = {what: (number, hours) for what, number, hours in found if what != "created"}
+    waits = {what: (number, hours) for what, number, hours in rows if what != "created"}
     counts = [waits.get(end, (0, 0))[0] for end in (*map(str, HOURS), "+Inf")]
     made.set(counts, sum(hours for _, hours in waits.values()))
     return made
 
 
-def _recommended(found: ScalingAdvice) -> tuple[int, dict[str, str]]:
-    return found.recommended_workers, {"namespace": found.namespace}
+def _recommended(advice: ScalingAdvice) -> tuple[int, dict[str, str]]:
+    return advice.recommended_workers, {"namespace": advice.namespace}
 
 
-def _overall(found: Overview) -> Iterator[Sample]:
-    yield Sample("tasker_tasks_submitted_last_minute", found.submitted)
-    yield Sample("tasker_step_failures_last_minute", found.failed_attempts)
-    yield Sample("tasker_pauses", found.pauses)
-    yield Sample("tasker_dlq_pending_investigations", found.dead_letters)
-    for breaker in found.breakers:
+def _overall(overview: Overview) -> Iterator[Sample]:
+    yield Sample("tasker_tasks_submitted_last_minute", overview.submitted)
+    yield Sample("tasker_step_failures_last_minute", overview.failed_attempts)
+    yield Sample("tasker_pauses", overview.pauses)
+    yield Sample("tasker_dlq_pending_investigations", overview.dead_letters)
+    for breaker in overview.breakers:
         yield Sample("tasker_steps_held_by_breaker", breaker.steps, {"breaker": breaker.breaker})
 
 
-def _queues(found: Overview, most: int) -> Iterator[Sample]:
-    for queue in found.queues:
+def _queues(overview: Overview, most: int) -> Iterator[Sample]:
+    for queue in overview.queues:
         labels, named = {"namespace": queue.namespace}, {"queue_name": f"worker_{queue.namespace}_queue"}
         yield Sample("pgmq_queue_depth", queue.enqueued, named)
         yield Sample("pgmq_queue_max_depth", most, named)
@@ -174,10 +174,10 @@ def _queues(found: Overview, most: int) -> Iterator[Sample]:
         yield Sample("tasker_steps_taken_total", queue.taken, labels)
 
 
-def _processes(found: Overview) -> Iterator[Sample]:
-    for (kind, state), number in Counter((process.kind, process.state) for process in found.processes).items():
+def _processes(overview: Overview) -> Iterator[Sample]:
+    for (kind, state), number in Counter((process.kind, process.state) for process in overview.processes).items():
         yield Sample("tasker_workers", number, {"kind": kind, "state": state})
-    live = [process for process in found.processes if process.kind == "worker" and process.state == "live"]
+    live = [process for process in overview.processes if process.kind == "worker" and process.state == "live"]
     yield Sample("tasker_workers_active", len(live))
     yield Sample("tasker_worker_slots", sum(process.slots for process in live))
     yield Sample("tasker_worker_steps", sum(process.in_hand for process in live))

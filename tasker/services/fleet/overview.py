@@ -158,7 +158,7 @@ class RunningStep(ReportedProgress):
 class Overview:
     """State of the fleet at the moment `at`. `submitted` and `failed_attempts` are counts of the last minute.
 
-    Of `open` tasks, and of `dead_letters` that wait for somebody, at most 100,000 are counted. There are so many
+    Of `open` tasks, and of pending `dead_letters`, at most 100,000 are counted. There are so many
     `namespaces`, of which `unworked` have waiting steps and no live worker; `unworked_queues` are the five fullest of
     these.
     """

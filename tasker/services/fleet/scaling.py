@@ -101,7 +101,7 @@ def recommend_workers(load: NamespaceLoad, settings: ScalingSettings = BY_DEFAUL
 def _more(load: NamespaceLoad, settings: ScalingSettings) -> Recommendation | None:
     seconds = load.clears_in_seconds
     if load.depth and not load.workers:
-        return Recommendation(_needed(load, settings), f"{load.depth} steps wait, and nobody works")
+        return Recommendation(_needed(load, settings), f"{load.depth} steps wait without a worker")
     if load.depth <= settings.scale_up_depth and (seconds is None or seconds <= settings.clear_within_seconds):
         return None
     when = "" if seconds is None else f", which takes {seconds:.0f} s"

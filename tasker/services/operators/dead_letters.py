@@ -30,7 +30,7 @@ from tasker.views.dead_letters import (
 class DeadLetters:
     """Dead letters: reading, opening and updating of entries.
 
-    Ids are text; a malformed one raises `UsageError`. `namespaces` restricts a method to those, whatever else is
+    Ids are text; a malformed one raises `UsageError`. `namespaces` restricts a method to those, in addition to what is
     requested; None allows all.
     """
 

@@ -115,7 +115,7 @@ class Reruns:
         """Start a new task of the same template that runs `step`, the steps below it, and all steps that are not done.
 
         The results of all other steps are reused; steps created by decision and batchable steps that run again are
-        decided anew. The former task is not changed, whatever its state. `context` is the new task's input; None uses
+        decided anew. The former task is not changed, in any state. `context` is the new task's input; None uses
         the former one. `changes` sets single fields of it, by their paths (`address.zip`). Reused steps do not see
         another input. Raises `TaskNotFound`, `StepNotFound`, `InputInvalid`, `NotStorable`, and `UsageError` for a path
         into a value that is not an object.

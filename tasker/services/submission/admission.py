@@ -17,7 +17,7 @@ from tasker.services.submission.lost_commit import retry_read_once
 from tasker.template.names import MAX_COUNT
 from tasker.template.plan import Plan
 
-LOOK_SECONDS = 1.0
+DEPTH_SECONDS = 1.0
 """Seconds for which a depth reading is reused, together with the work added since, while there is room."""
 _SEVERITY = {
     Level.NORMAL: logging.INFO,
@@ -50,7 +50,7 @@ class NamespacePressure:
 
     @property
     def accepts(self) -> bool:
-        """True if new work is accepted, whatever its priority."""
+        """True if new work of every priority is accepted."""
         return self.retry_after is None
 
 
@@ -69,7 +69,7 @@ class SubmissionAdmission:
     def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
         self._rates: dict[str, DrainRate] = {}
-        self._looks: dict[str, QueueDepth] = {}
+        self._depths: dict[str, QueueDepth] = {}
         self.refused: Counter[str] = Counter()
         """Refusals by namespace."""
         self.overflows: Counter[str] = Counter()
@@ -77,13 +77,13 @@ class SubmissionAdmission:
 
     async def admission(self, namespace: str) -> NamespacePressure:
         """Read the current depth of the namespace, and whether it accepts new work."""
-        pressure = await self._look(namespace)
-        before = self._looks.get(namespace)
-        self._looks[namespace] = QueueDepth(self._clock.monotonic(), pressure)
-        self._tell(pressure, before.found.level if before else Level.NORMAL)
+        pressure = await self._read_depth(namespace)
+        before = self._depths.get(namespace)
+        self._depths[namespace] = QueueDepth(self._clock.monotonic(), pressure)
+        self._log_level(pressure, before.found.level if before else Level.NORMAL)
         return pressure
 
-    async def _look(self, namespace: str) -> NamespacePressure:
+    async def _read_depth(self, namespace: str) -> NamespacePressure:
         args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
         counts = await retry_read_once(lambda: self._engine.read("depth", args))
         rate = self._rates.setdefault(namespace, DrainRate())
@@ -110,31 +110,31 @@ class SubmissionAdmission:
             if seconds is not None:
                 self.refused[plan.namespace] += 1
                 raise self._refusal(pressure, self._limits.limit(priority), seconds)
-        self._looks[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
+        self._depths[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
 
     def _has_room(self, namespace: str) -> bool:
-        look = self._looks.get(namespace)
-        if look is None or self._clock.monotonic() - look.at >= LOOK_SECONDS:
+        depth = self._depths.get(namespace)
+        if depth is None or self._clock.monotonic() - depth.at >= DEPTH_SECONDS:
             return False
-        return look.found.depth + look.added < self._limits.critical
+        return depth.found.depth + depth.added < self._limits.critical
 
-    def _refusal(self, found: NamespacePressure, limit: int, seconds: int) -> Overloaded:
+    def _refusal(self, pressure: NamespacePressure, limit: int, seconds: int) -> Overloaded:
         return Overloaded(
-            f"the namespace {found.namespace} has {found.depth} ready steps, the limit is {limit}",
+            f"the namespace {pressure.namespace} has {pressure.depth} ready steps, the limit is {limit}",
             retry_after=seconds,
             hint=f"submit again in {seconds} s; more workers drain it faster",
         )
 
-    def _tell(self, found: NamespacePressure, before: Level) -> None:
-        if found.level is before:
+    def _log_level(self, pressure: NamespacePressure, before: Level) -> None:
+        if pressure.level is before:
             return
-        self.overflows[found.namespace] += found.level is Level.OVERFLOW
+        self.overflows[pressure.namespace] += pressure.level is Level.OVERFLOW
         _log.log(
-            _SEVERITY[found.level],
+            _SEVERITY[pressure.level],
             "queue_depth namespace=%s level=%s depth=%s critical=%s overflow=%s",
-            found.namespace,
-            found.level,
-            found.depth,
+            pressure.namespace,
+            pressure.level,
+            pressure.depth,
             self._limits.critical,
             self._limits.overflow,
         )

@@ -1,6 +1,6 @@
 """Requests for tasks through the broker.
 
-The request's identifier is the task's, so whoever asks knows the task before it exists, and a message that comes twice
+The request's identifier is the task's, so the client knows the task before it exists, and a message that comes twice
 asks for the same task.
 """
 
@@ -17,7 +17,7 @@ from tasker.errors import UsageError
 from tasker.json_values import encode
 from tasker.messaging.service import MessagingService
 from tasker.services.submission.check import as_dict, check_priority, mistake, uuid_text
-from tasker.services.submission.starts import start_texts
+from tasker.services.submission.starts import TIMES, start_texts
 from tasker.services.submission.submit import Submission, SubmissionOptions
 from tasker.services.tasks.read import checked
 from tasker.services.workflows.targets import registered_name
@@ -42,7 +42,7 @@ class TaskRequestMessage:
         """Return the message as plain data, without options that have their defaults."""
         arguments = asdict(self.request)
         context = arguments.pop("context")
-        arguments |= start_texts(arguments["run_at"], arguments["delay"], arguments["expires_in"])
+        arguments |= start_texts(**{name: arguments[name] for name in TIMES})
         options = {name: value for name, value in arguments.items() if value != OPTIONS[name]}
         values = (self.task_uuid, self.namespace, self.template, self.version, context, options)
         return dict(zip(KEYS, values, strict=True))

@@ -128,9 +128,9 @@ def _text(value: Any, name: str, limit_bytes: int = MOST_INDEXED_BYTES) -> str |
     return value
 
 
-def mistake(name: str, expected: str, found: Any, hint: str | None = None) -> UsageError:
+def mistake(name: str, expected: str, value: Any, hint: str | None = None) -> UsageError:
     """Return the error for a value of an unexpected type."""
-    return UsageError(f"{name}: expected {expected}, found {found!r:.80}", hint=hint)
+    return UsageError(f"{name}: expected {expected}, found {value!r:.80}", hint=hint)
 
 
 def _uuid_or_none(value: Any, name: str) -> str | None:

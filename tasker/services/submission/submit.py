@@ -23,7 +23,7 @@ from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.check import as_dict, check_key, option_item, require_fit, trace_item
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
-from tasker.services.submission.starts import expiry_item, start_item
+from tasker.services.submission.starts import deadline_item, expiry_item, start_item
 from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 
@@ -41,7 +41,8 @@ class Submission:
 
     The task begins at `run_at`, a time with a zone (a datetime, or ISO 8601 text), or after `delay` (a timedelta,
     seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
-    from its start, it is cancelled; without this option the template's applies. `correlation_id` defaults to the task's
+    from its start, it is cancelled. `deadline` is a time, or a duration from the start of the task: when it has passed,
+    the open steps fail. Without these options the template's apply. `correlation_id` defaults to the task's
     own id. `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
@@ -59,6 +60,7 @@ class Submission:
     run_at: datetime | str | None = None
     delay: timedelta | float | str | None = None
     expires_in: timedelta | float | str | None = None
+    deadline: datetime | timedelta | float | str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -77,6 +79,7 @@ class SubmissionOptions(TypedDict, total=False):
     run_at: datetime | str | None
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
+    deadline: datetime | timedelta | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class DraftFactory:
             **trace_item(request),
             **start_item(request.run_at, request.delay),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
+            **deadline_item(request.deadline, plan.deadline_seconds),
         }
         return Draft(task_id, identity, item, keyed=request.idempotency_key is not None)
 
@@ -299,8 +303,8 @@ class Submitter:
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
         """Return the rows of the query `duplicated`, by identity."""
-        look = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
-        rows = await retry_read_once(look)
+        read = partial(self._engine.connection.execute, DUPLICATED, {"identities": identities})
+        rows = await retry_read_once(read)
         return {identity: task for identity, *task in rows}
 
 

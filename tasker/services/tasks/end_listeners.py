@@ -163,7 +163,7 @@ class WorkerListener:
 
 
 T = TypeVar("T")
-LOOKS = BackoffPolicy(0.02, 0.5)
+POLLS = BackoffPolicy(0.02, 0.5)
 """Seconds between two attempts."""
 
 
@@ -181,7 +181,7 @@ async def retry_through_outage(ask: Callable[[], Awaitable[T]]) -> T:
         except DatabaseError as error:
             if not (error.retryable and (is_outage(error) or isinstance(error, TooManyConnections))):
                 raise
-        await asyncio.sleep(LOOKS.pause(failures))
+        await asyncio.sleep(POLLS.pause(failures))
         failures += 1
 
 

@@ -15,8 +15,19 @@ Values = Mapping[str, Any]
 MOST_COUNTED = 10_000
 """Limit up to which the database counts the steps ahead of a held one."""
 LONGEST_MESSAGE = 200
-TIMES = ("since", "due_at", "started_at", "deadline_at", "lease_until", "paused_at", "hinted_at", "refused_since", "at")
-LISTS = ("parents", "failed", "workers", "refused_by", "handlers")
+TIMES = (
+    "ends_at",
+    "since",
+    "due_at",
+    "started_at",
+    "deadline_at",
+    "lease_until",
+    "paused_at",
+    "hinted_at",
+    "refused_since",
+    "at",
+)
+LISTS = ("parents", "failed", "workers", "refused_by", "handlers", "holders")
 
 
 def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, str]:
@@ -30,6 +41,7 @@ def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, st
         words["parents"] = _count(values["left"], "step")
     if "ahead" in values:
         words["ahead"] = _ahead(values["ahead"])
+        words["before"] = _count(values["ahead"], "step") if values["ahead"] else ""
     for name, noun in (("enqueued", "step"), ("free", "free slot"), ("draining", "worker")):
         if name in values:
             words[name] = _count(values[name], noun) if values[name] else ""

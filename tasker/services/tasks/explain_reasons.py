@@ -37,7 +37,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "blocked": Reason(
-        "waits for {parents}; {failed} will not complete by itself",
+        "waits for {parents}; {failed} cannot complete without an operator",
         "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
         needs_somebody=True,
     ),
@@ -67,6 +67,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it is retried then, without using an attempt; check the service that the circuit breaker protects",
         by_any_process=True,
     ),
+    "snoozed": Reason(
+        "its handler asked to be called again at {due_at}[: {why}]",
+        "it is called then, without using an attempt",
+        by_any_process=True,
+    ),
     "overdue": Reason(
         "due[ since {due_at}] and not enqueued yet, after attempt {attempt} of {max_attempts}"
         "[, which failed with {error}]",
@@ -83,6 +88,19 @@ REASONS: Final[Mapping[str, Reason]] = {
         "was to begin at {due_at} and is not enqueued yet",
         "any process at work enqueues it within seconds",
         by_any_process=True,
+    ),
+    "dated": Reason(
+        "the task has a deadline: what is open at {ends_at} fails",
+        "nothing changes it; to go on afterwards: tasker task retry {task}{db}",
+    ),
+    "limited": Reason(
+        "waits for a permit of the limit {limit}[, key {value}]: {running} of {most} run[, in the tasks {holders}]"
+        "[; {before} before it]",
+        "it starts when one of them ends and its turn comes; limits and who waits: tasker limit list{db}",
+    ),
+    "rated": Reason(
+        "waits for its turn under the limit {limit}[, key {value}]: {rate} attempts per second[; {before} before it]",
+        "it starts when its turn comes; limits and who waits: tasker limit list{db}",
     ),
     "paused": Reason(
         "paused by {actor}[ because {because}]: {target}, since {paused_at}",

@@ -21,7 +21,7 @@ from tasker.views.task_lists import HistoryItem
 
 INTERVAL_SECONDS = 0.1
 """Minimum time between two queries of a process, however many streams are open."""
-LOOKS = BackoffPolicy(INTERVAL_SECONDS, 1.0)
+POLLS = BackoffPolicy(INTERVAL_SECONDS, 1.0)
 """Pause between two queries for one task without new events, in seconds."""
 MOST_TASKS = 500
 """Tasks per query."""
@@ -52,24 +52,24 @@ class TaskEvent(HistoryItem):
 
 
 @dataclass(slots=True)
-class _Asked:
+class HistoryRequest:
     """Reader that waits for `new` events. `due` is a time of the loop's clock."""
 
     since: datetime | None
     new: Callable[[TaskEvent], bool] | None
     answer: asyncio.Future[list[TaskEvent]]
     due: float
-    looks: int = 0
+    polls: int = 0
 
-    def tell(self, found: list[TaskEvent], now: float) -> None:
+    def deliver(self, events: list[TaskEvent], now: float) -> None:
         """Answer the reader if there are new events, or if it wants an answer in any case."""
         if self.answer.done():
             return
-        if self.new is None or any(map(self.new, found)):
-            self.answer.set_result(found)
+        if self.new is None or any(map(self.new, events)):
+            self.answer.set_result(events)
         else:
-            self.looks += 1
-            self.due = now + LOOKS.pause(self.looks)
+            self.polls += 1
+            self.due = now + POLLS.pause(self.polls)
 
 
 class HistoryPoller:
@@ -81,7 +81,7 @@ class HistoryPoller:
 
     def __init__(self, connection: Statements) -> None:
         self._connection = connection
-        self._asked: dict[str, list[_Asked]] = {}
+        self._requests: dict[str, list[HistoryRequest]] = {}
         self._due = 0.0
         """Earliest time of the next query, by the loop's clock."""
         self._called = asyncio.Event()
@@ -96,30 +96,30 @@ class HistoryPoller:
 
         It may include some earlier events. Cancel the future to stop waiting. It fails with the database's errors.
         """
-        return self._ask(task, since, new, asyncio.get_running_loop().time() + LOOKS.first)
+        return self._ask(task, since, new, asyncio.get_running_loop().time() + POLLS.first)
 
     async def close(self) -> None:
         """Stop polling; waiting readers are cancelled."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
-        _cancel(self._asked)
-        self._asked = {}
+        _cancel(self._requests)
+        self._requests = {}
 
     def _ask(
         self, task: str, since: datetime | None, new: Callable[[TaskEvent], bool] | None, due: float
     ) -> asyncio.Future[list[TaskEvent]]:
-        request = _Asked(since, new, asyncio.get_running_loop().create_future(), due)
-        self._asked.setdefault(task, []).append(request)
+        request = HistoryRequest(since, new, asyncio.get_running_loop().create_future(), due)
+        self._requests.setdefault(task, []).append(request)
         self._called.set()
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look_while_asked(), name="histories of tasks")
+            self._looking = asyncio.create_task(self._poll_while_requested(), name="histories of tasks")
         return request.answer
 
-    async def _look_while_asked(self) -> None:
+    async def _poll_while_requested(self) -> None:
         now = asyncio.get_running_loop().time
         try:
-            while self._asked:
+            while self._requests:
                 await asyncio.sleep(self._due - now())
                 self._due = now() + INTERVAL_SECONDS
                 await self._poll_once(now())
@@ -130,15 +130,15 @@ class HistoryPoller:
     async def _rest(self, now: float) -> None:
         """Wait until a query is due or a reader asks."""
         self._called.clear()
-        due = min((request.due for requests in self._asked.values() for request in requests), default=now)
+        due = min((request.due for requests in self._requests.values() for request in requests), default=now)
         with suppress(TimeoutError):
             async with asyncio.timeout(due - now):
                 await self._called.wait()
 
     async def _poll_once(self, now: float) -> None:
         """Query the tasks that are due; all readers of these tasks are answered."""
-        due = [task for task, asked in self._asked.items() if any(request.due <= now for request in asked)]
-        looked = {task: self._asked.pop(task) for task in due}
+        due = [task for task, asked in self._requests.items() if any(request.due <= now for request in asked)]
+        looked = {task: self._requests.pop(task) for task in due}
         waiting = {task: alive for task, asked in looked.items() if (alive := _alive(asked))}
         tasks = list(waiting)
         try:
@@ -149,9 +149,9 @@ class HistoryPoller:
             raise
         for task, requests in waiting.items():
             if alive := _alive(requests):
-                self._asked.setdefault(task, []).extend(alive)
+                self._requests.setdefault(task, []).extend(alive)
 
-    async def _answer(self, waiting: Mapping[str, Sequence[_Asked]]) -> None:
+    async def _answer(self, waiting: Mapping[str, Sequence[HistoryRequest]]) -> None:
         since = [_earliest(asked) for asked in waiting.values()]
         try:
             rows = await self._connection.execute(query("tasks", "events"), {"tasks": list(waiting), "since": since})
@@ -165,23 +165,23 @@ class HistoryPoller:
         now = asyncio.get_running_loop().time()
         for task, requests in waiting.items():
             for request in requests:
-                request.tell(events[task], now)
+                request.deliver(events[task], now)
 
 
-def _earliest(asked: Sequence[_Asked]) -> datetime | None:
+def _earliest(asked: Sequence[HistoryRequest]) -> datetime | None:
     times = [request.since for request in asked]
     return None if None in times else min(time for time in times if time is not None)
 
 
-def _alive(asked: Iterable[_Asked]) -> list[_Asked]:
+def _alive(asked: Iterable[HistoryRequest]) -> list[HistoryRequest]:
     return [request for request in asked if not request.answer.done()]
 
 
-def _unanswered(waiting: Mapping[str, Sequence[_Asked]]) -> list[_Asked]:
+def _unanswered(waiting: Mapping[str, Sequence[HistoryRequest]]) -> list[HistoryRequest]:
     return [request for requests in waiting.values() for request in _alive(requests)]
 
 
-def _cancel(waiting: Mapping[str, Sequence[_Asked]]) -> None:
+def _cancel(waiting: Mapping[str, Sequence[HistoryRequest]]) -> None:
     for request in _unanswered(waiting):
         request.answer.cancel()
 
@@ -197,7 +197,7 @@ class TaskEvents:
     """Event streams of tasks. `finished(task)` returns when a task has ended."""
 
     def __init__(self, connection: Statements, finished: Callable[[str], Awaitable[None]]) -> None:
-        self._looks, self._finished = HistoryPoller(connection), finished
+        self._poller, self._finished = HistoryPoller(connection), finished
 
     async def follow(
         self, task_uuid: str, place: str | None = None, *, quiet_seconds: float = 15.0
@@ -209,7 +209,7 @@ class TaskEvents:
         none to expect. Raises `TaskNotFound`, and `UsageError` for an invalid place.
         """
         position = _Position.parse(place)
-        history = await self._looks.read(checked(task_uuid))
+        history = await self._poller.read(checked(task_uuid))
         if not history:
             raise not_found(task_uuid)
         reader = _Reader(history, position)
@@ -218,7 +218,7 @@ class TaskEvents:
 
     async def close(self) -> None:
         """Stop reading; open streams are cancelled."""
-        await self._looks.close()
+        await self._poller.close()
 
     async def _follow(
         self, task: str, reader: _Reader, first: Sequence[TaskEvent], quiet_seconds: float
@@ -233,23 +233,23 @@ class TaskEvents:
                 if not (ended.done() or news.done()):
                     yield None
                     continue
-                for event in reader.news(await (self._looks.read(task) if ended.done() else news)):
+                for event in reader.news(await (self._poller.read(task) if ended.done() else news)):
                     yield event
-                _let_go(news)
+                _drop(news)
                 news = self._news(task, reader)
                 if ended.done() and not reader.ended:  # an operator has reopened the task
                     ended = asyncio.ensure_future(self._finished(task))
         finally:
-            _let_go(news)
+            _drop(news)
             ended.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await ended
 
     def _news(self, task: str, reader: _Reader) -> asyncio.Future[list[TaskEvent]]:
-        return self._looks.news(task, reader.latest - LATE, reader.lacks)
+        return self._poller.news(task, reader.latest - LATE, reader.lacks)
 
 
-def _let_go(news: asyncio.Future[list[TaskEvent]]) -> None:
+def _drop(news: asyncio.Future[list[TaskEvent]]) -> None:
     """Drop the future, retrieving an exception so that asyncio does not log it."""
     if not news.cancel() and not news.cancelled():
         news.exception()
@@ -293,9 +293,9 @@ class _Reader:
             self._note(event)
         return self.news(self._history)
 
-    def news(self, found: Sequence[TaskEvent]) -> list[TaskEvent]:
+    def news(self, events: Sequence[TaskEvent]) -> list[TaskEvent]:
         """Return the events not sent yet, with their places."""
-        return [self._note(event) for event in found if self.lacks(event)]
+        return [self._note(event) for event in events if self.lacks(event)]
 
     def lacks(self, event: TaskEvent) -> bool:
         """Return True if the event was not sent yet."""

@@ -62,7 +62,7 @@ async def read_logs(connection: Statements, task_uuid: str, which: LogFilter) ->
         "limit": which.limit,
         **_behind(which.after),
     }
-    return [_line(*row) for row in await connection.execute(query("tasks", "logs"), parameters)]
+    return [_line(*row) for row in await connection.execute(query("logs", "logs"), parameters)]
 
 
 def _line(

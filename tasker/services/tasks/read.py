@@ -225,7 +225,7 @@ class Tasks:
         return StepExtras(*rows[0])
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
-        """Messages that nobody could use, of one queue or all, with the reason; the newest first."""
+        """Return quarantined messages of one queue or all, with the reason, the newest first."""
         rows = await self._query("refused", queue=queue, limit=limit)
         return [RefusedMessage(*row) for row in rows]
 

@@ -63,9 +63,9 @@ class ClientViews:
     ) -> View:
         """Return a page of tasks without their steps, the newest first: `tasks` and `pagination` (counts up to
         10,000)."""
-        found = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
+        rows = await self.page(TaskFilter(namespace, status), limit=limit, offset=offset)
         count = await self.count(TaskFilter(namespace, status))
-        return {"tasks": found, "pagination": _pagination(limit, offset, count.number)}
+        return {"tasks": rows, "pagination": _pagination(limit, offset, count.number)}
 
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
@@ -203,7 +203,7 @@ def _pagination(limit: int, offset: int, count: int) -> View:
 
 
 def _with_utc(row: View) -> View:
-    """Return the document with its times in UTC, whatever the session's time zone."""
+    """Return the document with its times in UTC, regardless of the session's time zone."""
     return {key: _utc(value) if key.endswith(("_at", "_until")) else value for key, value in row.items()}
 
 

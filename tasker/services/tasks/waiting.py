@@ -23,7 +23,7 @@ from tasker.services.tasks.read import not_found
 T = TypeVar("T")
 REGISTER = "select tasker.register_waiter_v1(%(args)s::jsonb)"
 REMEMBERED = 10_000
-LOOKS = BackoffPolicy(0.02, 0.5)
+POLLS = BackoffPolicy(0.02, 0.5)
 """Seconds between two polls of awaited tasks."""
 NOTIFIED = BackoffPolicy(0.5, 5.0)
 """Seconds between two polls while all ends are notified: a process may die between an end and its notification."""
@@ -50,8 +50,8 @@ class Waiters:
 
     def __init__(self, ask: Ask, identity: str, listener: Callable[[Heard], EndListener], *, watches: bool) -> None:
         self._ask, self._watches = ask, watches
-        self.identity, self._listener = identity, listener(self.heard)
-        self._told: set[str] = set()
+        self.identity, self._listener = identity, listener(self.on_notification)
+        self._notified: set[str] = set()
         """Tasks whose ends are notified to this program."""
         self._named: set[str] = set()
         """Awaited tasks that are reported to have ended, but not yet read."""
@@ -70,7 +70,7 @@ class Waiters:
 
     def ended(self, task_uuid: str) -> None:
         """Complete the waits for this task, which has ended."""
-        self._told.discard(task_uuid)
+        self._notified.discard(task_uuid)
         self._ended[task_uuid] = None
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
@@ -80,12 +80,12 @@ class Waiters:
 
     def recheck(self) -> None:
         """Poll all awaited tasks, because some ends elsewhere may have been missed."""
-        self._told &= self._waiting.keys()
+        self._notified &= self._waiting.keys()
         self._missed += 1
         self._all = True
         self._changed.set()
 
-    def heard(self, tasks: Sequence[str]) -> None:
+    def on_notification(self, tasks: Sequence[str]) -> None:
         """Handle a notification of ended tasks; without tasks, some ends may have been missed.
 
         Tasks for which no wait exists yet are remembered, and read when a wait begins.
@@ -118,15 +118,15 @@ class Waiters:
             self._listener.rest()
         return WaiterRegistration(self.identity, self._missed)
 
-    def submitted(self, telling: WaiterRegistration, answers: Iterable[SubmissionResult | DuplicateTask]) -> None:
+    def submitted(self, registration: WaiterRegistration, answers: Iterable[SubmissionResult | DuplicateTask]) -> None:
         """Note that the ends of the created tasks will be notified.
 
         If some may have been missed since the submission began, they are not noted, so a wait polls them at once.
         """
-        if len(self._told) > REMEMBERED:
-            self._told &= self._waiting.keys()
-        if telling.waiter is not None and telling.missed == self._missed:
-            self._told.update(
+        if len(self._notified) > REMEMBERED:
+            self._notified &= self._waiting.keys()
+        if registration.waiter is not None and registration.missed == self._missed:
+            self._notified.update(
                 answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult) and answer.created
             )
 
@@ -145,8 +145,8 @@ class Waiters:
     ) -> T:
         """Return the result of `ask` once the task has ended, retried while the database is away. Raises as `wait`.
 
-        `shows_end` tells from the result whether the task has ended; with it the task is not polled before, only read
-        with `ask` once its end is reported. A task that has ended is read however short the `timeout` is.
+        `shows_end` returns True if the result shows that the task has ended; with it the task is not polled before, but
+        read with `ask` once its end is reported. A task that has ended is read however short the `timeout` is.
         """
         try:
             async with asyncio.timeout(timeout) as limit:
@@ -176,8 +176,8 @@ class Waiters:
         self._waiting.setdefault(task_uuid, set()).add(future)
         if looks:
             self._looking.add(future)
-        if task_uuid not in self._told or not self._listener.is_listening:
-            self._look_soon(task_uuid)
+        if task_uuid not in self._notified or not self._listener.is_listening:
+            self._poll_soon(task_uuid)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll(), name="waiters")
         try:
@@ -190,12 +190,12 @@ class Waiters:
                 if not waiting:
                     del self._waiting[task_uuid]
 
-    def _look_soon(self, task_uuid: str) -> None:
+    def _poll_soon(self, task_uuid: str) -> None:
         """Schedule a poll of a task whose end is not notified.
 
         It happens at once, or within `LOOKS.longest` if this process has a worker, which may report the end before.
         """
-        latest = asyncio.get_running_loop().time() + LOOKS.longest
+        latest = asyncio.get_running_loop().time() + POLLS.longest
         if not self._watches:
             self._new = True
             self._named.add(task_uuid)
@@ -233,7 +233,7 @@ class Waiters:
 
     @property
     def _pauses(self) -> BackoffPolicy:
-        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._told else LOOKS
+        return NOTIFIED if self._listener.is_listening and self._waiting.keys() <= self._notified else POLLS
 
     async def _turn(self, pause: float, *, due: bool) -> bool:
         """Poll all awaited tasks if `due` or if ends may have been missed, else only those reported or new. Return True
@@ -247,16 +247,16 @@ class Waiters:
         if everything or new:
             with contextlib.suppress(DatabaseError):
                 await self._register(pause)
-        if new and not self._are_told(named):
+        if new and not self._are_notified(named):
             everything = self._fresh = True
         try:
-            await self._look(list(self._waiting if everything else named))
+            await self._read_ended(list(self._waiting if everything else named))
         except DatabaseError:
             self._due = min(self._due, asyncio.get_running_loop().time() + self._pauses.first)
         return everything
 
-    def _are_told(self, tasks: set[str]) -> bool:
-        return self._listener.is_listening and tasks & self._waiting.keys() <= self._told
+    def _are_notified(self, tasks: set[str]) -> bool:
+        return self._listener.is_listening and tasks & self._waiting.keys() <= self._notified
 
     def _next(self, pause: float) -> float:
         """Return the pause after a poll of all; it is short again after missed notifications or new waits."""
@@ -266,13 +266,13 @@ class Waiters:
     async def _register(self, pause: float) -> None:
         """Register for notifications of tasks submitted without them, unless they are likely to end soon in this
         process."""
-        untold = list(self._waiting.keys() - self._told) if self._listener.useful else []
-        if self._watches and (pause < LOOKS.longest or len(untold) > MOST_REGISTERED):
+        unregistered = list(self._waiting.keys() - self._notified) if self._listener.useful else []
+        if self._watches and (pause < POLLS.longest or len(unregistered) > MOST_REGISTERED):
             return
-        for first in range(0, len(untold), MOST_REGISTERED):
-            args = {"waiter": self.identity, "tasks": untold[first : first + MOST_REGISTERED]}
+        for first in range(0, len(unregistered), MOST_REGISTERED):
+            args = {"waiter": self.identity, "tasks": unregistered[first : first + MOST_REGISTERED]}
             ((answer,),) = await self._ask(REGISTER, {"args": json.dumps(args)})
-            self._told.update(answer["told"])
+            self._notified.update(answer["told"])
 
     async def _is_final(self, task_uuid: str) -> bool:
         """Read whether the task has ended: an operator may have reopened a failed task."""
@@ -281,7 +281,7 @@ class Waiters:
         self._ended.pop(task_uuid, None)
         return False
 
-    async def _look(self, tasks: Sequence[str]) -> None:
+    async def _read_ended(self, tasks: Sequence[str]) -> None:
         if tasks:
             rows = await self._ask(query("tasks", "ended"), {"tasks": _array(tasks)})
             for task_uuid, exists in rows:

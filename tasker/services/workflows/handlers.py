@@ -36,13 +36,13 @@ class SignatureProblem(NamedTuple):
     hint: str
 
 
-def misfits(plan: Plan, step: StepPlan, found: ResolvedHandler) -> Iterator[SignatureProblem]:
+def misfits(plan: Plan, step: StepPlan, resolved: ResolvedHandler) -> Iterator[SignatureProblem]:
     """Yield every declaration of the step's handler that this plan cannot meet."""
-    handler = getattr(found.call, "__self__", None)
+    handler = getattr(resolved.call, "__self__", None)
     function = type(handler).function if isinstance(handler, FunctionHandler) else None
-    if problem := found.problem(step):
+    if problem := resolved.problem(step):
         yield SignatureProblem(
-            step.name, f"{found.name if function is None else where(function)} {problem[0]}", problem[1]
+            step.name, f"{resolved.name if function is None else where(function)} {problem[0]}", problem[1]
         )
         return
     if not isinstance(handler, FunctionHandler) or function is None:

@@ -20,6 +20,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     declarations.names_differ,
     declarations.memory_belongs_to_processes,
     times.one_time_for_each_step,
+    times.one_number_for_each_limit,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -29,7 +30,7 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     graph_rules.has_something_to_converge,
     graph_rules.lists_its_decision,
     graph_rules.waits_for_every_branch,
-    times.place_is_in_a_step_above,
+    times.places_are_in_steps_above,
 )
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 
@@ -38,5 +39,6 @@ def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     """Apply every rule."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
+    times.deadline_is_after_all_delays(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

@@ -19,10 +19,10 @@ def settings_agree(graph: DependencyGraph) -> None:
             continue
         other = first.setdefault(name, step)
         if step_breaker(step.values["circuit_breaker"]) != step_breaker(other.values["circuit_breaker"]):
-            line = other.place("circuit_breaker", "name").line
+            line = other.location("circuit_breaker", "name").line
             message = f"the circuit breaker `{name}` has other settings in the step `{other.name}` (line {line})"
             hint = "give both the same settings, or one of them another name"
-            step.report("T036", message, step.place("circuit_breaker", "name"), hint)
+            step.report("T036", message, step.location("circuit_breaker", "name"), hint)
 
 
 FAILURES = frozenset(("retryable_failure", "permanent_failure"))
@@ -34,13 +34,13 @@ def names_differ(graph: DependencyGraph) -> None:
     """Check that one outcome of a step publishes an event only once."""
     for step in graph.steps.values():
         seen: list[tuple[str, frozenset[str], int]] = []
-        for event, place in _published(step):
+        for event, location in _published(step):
             on = _outcomes(event)
             line = next((line for name, before, line in seen if name == event["name"] and before & on), None)
             if line is not None:
                 hint = f"the first is in line {line}; conditions may share a name that exclude each other"
-                step.report("T039", f"the step publishes `{event['name']}` twice for one outcome", place, hint)
-            seen.append((event["name"], on, place.line))
+                step.report("T039", f"the step publishes `{event['name']}` twice for one outcome", location, hint)
+            seen.append((event["name"], on, location.line))
 
 
 def every_event_is_published(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
@@ -55,12 +55,12 @@ def every_event_is_published(graph: DependencyGraph, document: Mapping[str, Any]
         reading = next(iter(graph.steps.values())).reading if graph.steps else None
         if not isinstance(name, str) or reading is None:
             continue
-        place = reading.value("domain_events", number, "name")
+        location = reading.value("domain_events", number, "name")
         if name in first:
-            reading.report.add("T039", f"the event `{name}` is listed twice", place, "remove one of them")
+            reading.report.add("T039", f"the event `{name}` is listed twice", location, "remove one of them")
         elif name not in published and (near := did_you_mean(name, published)):
             hint = f"{near} Where a handler publishes it itself, all is well"
-            reading.report.add("T076", f"no step publishes `{name}`", place, hint)
+            reading.report.add("T076", f"no step publishes `{name}`", location, hint)
         first.add(name)
 
 
@@ -81,7 +81,7 @@ def memory_belongs_to_processes(graph: DependencyGraph) -> None:
         execution = step.values.get("execution", {})
         if "memory_mb" in execution and execution.get("mode") != "process":
             message = "`memory_mb` limits a process, and this step has none of its own"
-            step.report("T038", message, step.place("execution", "memory_mb"), "add `mode: process`")
+            step.report("T038", message, step.location("execution", "memory_mb"), "add `mode: process`")
 
 
 def declared(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
@@ -92,4 +92,4 @@ def declared(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
         name = step.values.get("system_dependency")
         if name is not None and name not in names:
             hint = did_you_mean(name, names) or f"declare it under `system_dependencies`; declared: {listed(names)}"
-            step.report("T033", f"the system `{name}` is not declared", step.place("system_dependency"), hint)
+            step.report("T033", f"the system `{name}` is not declared", step.location("system_dependency"), hint)

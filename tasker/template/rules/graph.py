@@ -18,7 +18,7 @@ def instance_names(graph: DependencyGraph) -> None:
         instance = INSTANCE.fullmatch(name)
         if instance and instance[1] in graph.steps and graph.is_from(instance[1], Origin.BATCH):
             message = f"`{name}` is the name of an instance of the batch_worker `{instance[1]}`"
-            step.report("T055", message, step.name_place(), "choose another name")
+            step.report("T055", message, step.name_location(), "choose another name")
 
 
 def worker_has_one_batchable(graph: DependencyGraph) -> None:
@@ -30,7 +30,7 @@ def worker_has_one_batchable(graph: DependencyGraph) -> None:
             step = graph.steps[name]
             actual = listed(batchables) if batchables else "none"
             message = f"the batch_worker `{name}` must depend on exactly one batchable step, found {actual}"
-            step.report("T050", message, step.place("dependencies"), "list the step that makes its batches")
+            step.report("T050", message, step.location("dependencies"), "list the step that makes its batches")
 
 
 def batchable_has_worker(graph: DependencyGraph) -> None:
@@ -41,11 +41,11 @@ def batchable_has_worker(graph: DependencyGraph) -> None:
         if not workers and graph.complete and not graph.tainted:
             message = f"the batchable step `{name}` has no batch_worker"
             hint = f"add a step of `type: batch_worker` that depends on `{name}`"
-            step.report("T051", message, step.place("type"), hint)
+            step.report("T051", message, step.location("type"), hint)
         elif len(workers) > 1:
             message = f"the batchable step `{name}` has several batch_workers: {listed(workers)}"
             hint = "an outcome with batches names one of them; an outcome without is given to the first"
-            step.report("T071", message, step.name_place(), hint)
+            step.report("T071", message, step.name_location(), hint)
 
 
 def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
@@ -57,7 +57,9 @@ def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
         for worker in workers:
             step = graph.steps[name]
             message = f"`{name}` waits for the batch_worker `{worker}`, which is a pattern for many steps"
-            step.report("T052", message, step.dependency_place(worker), f"make `{name}` a `type: deferred_convergence`")
+            step.report(
+                "T052", message, step.dependency_location(worker), f"make `{name}` a `type: deferred_convergence`"
+            )
 
 
 def batch_config_belongs_to_batches(graph: DependencyGraph) -> None:
@@ -65,8 +67,8 @@ def batch_config_belongs_to_batches(graph: DependencyGraph) -> None:
     for step in graph.steps.values():
         if "batch_config" in step.values and step.type is not None and not step.type.has_batches:
             message = f"`{step.name}` is a {step.type} step and has no batches"
-            place = step.reading.key(*step.path, "batch_config")
-            step.report("T056", message, place, "move it to the batch_worker")
+            location = step.reading.key(*step.path, "batch_config")
+            step.report("T056", message, location, "move it to the batch_worker")
 
 
 def worker_template_fits(graph: DependencyGraph) -> None:
@@ -76,8 +78,8 @@ def worker_template_fits(graph: DependencyGraph) -> None:
         fitting = _fitting_templates(step.name, graph)
         if named is not None and fitting is not None and named not in fitting:
             message = f"`{named}` is no batch_worker of `{step.name}`"
-            place = step.place("batch_config", "worker_template")
-            step.report("T057", message, place, did_you_mean(named, fitting) or f"possible: {listed(fitting)}")
+            location = step.location("batch_config", "worker_template")
+            step.report("T057", message, location, did_you_mean(named, fitting) or f"possible: {listed(fitting)}")
 
 
 def workers_of(batchable: str, graph: DependencyGraph) -> list[str]:
@@ -108,7 +110,7 @@ def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
                 f"add `{deciding[parent]}` to its dependencies, so that this decision can create it, "
                 "or make it a `type: deferred_convergence`"
             )
-            step.report("T054", message, step.dependency_place(parent), hint)
+            step.report("T054", message, step.dependency_location(parent), hint)
 
 
 def decisions_have_branches(graph: DependencyGraph) -> None:
@@ -117,7 +119,9 @@ def decisions_have_branches(graph: DependencyGraph) -> None:
         decides = graph.makes(name, Creates.BRANCHES)
         if decides and not branches_of(name, graph) and graph.complete and not graph.tainted:
             message = f"the decision `{name}` has nothing to decide"
-            step.report("T073", message, step.place("type"), f"a branch is a step with `{name}` among its dependencies")
+            step.report(
+                "T073", message, step.location("type"), f"a branch is a step with `{name}` among its dependencies"
+            )
 
 
 def convergences_are_declared(graph: DependencyGraph) -> None:
@@ -128,7 +132,7 @@ def convergences_are_declared(graph: DependencyGraph) -> None:
             if len(siblings) > 1:
                 message = f"`{name}` is a branch of `{decision}` that waits for other branches: {listed(siblings)}"
                 hint = "if it brings the branches together, make it a `type: deferred_convergence`"
-                step.report("T074", message, step.name_place(), hint)
+                step.report("T074", message, step.name_location(), hint)
 
 
 def decisions_above(name: str, graph: DependencyGraph) -> list[str]:
@@ -172,7 +176,7 @@ def has_something_to_converge(graph: DependencyGraph) -> None:
         if conditional or step.name in graph.tainted or step.name in graph.below_tainted:
             continue
         message = f"the convergence `{step.name}` waits for no batch_worker and no conditional step"
-        step.report("T053", message, step.place("dependencies"), _what_to_list(step, graph))
+        step.report("T053", message, step.location("dependencies"), _what_to_list(step, graph))
 
 
 def _what_to_list(step: StepDraft, graph: DependencyGraph) -> str:
@@ -190,7 +194,7 @@ def lists_its_decision(graph: DependencyGraph) -> None:
         for decision, branch in {d: b for b in branches for d in decisions_above(b, graph)}.items():
             if decision not in parents:
                 message = f"`{step.name}` waits for the branch `{branch}` but does not list its decision `{decision}`"
-                step.report("T070", message, step.dependency_place(branch), f"add `{decision}` to the dependencies")
+                step.report("T070", message, step.dependency_location(branch), f"add `{decision}` to the dependencies")
 
 
 def waits_for_every_branch(graph: DependencyGraph) -> None:
@@ -201,7 +205,7 @@ def waits_for_every_branch(graph: DependencyGraph) -> None:
                 if branch not in graph.above_convergences:
                     message = f"`{step.name}` does not wait for `{branch}`, a branch of `{decision}`"
                     hint = f"add `{branch}` to the dependencies if the workflow must wait for it"
-                    step.report("T072", message, step.place("dependencies"), hint)
+                    step.report("T072", message, step.location("dependencies"), hint)
 
 
 def _convergences(graph: DependencyGraph) -> list[StepDraft]:

@@ -1,11 +1,18 @@
-"""Rules of when steps begin."""
+"""Rules of when steps begin (times and limits), and by when tasks end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
 from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.documents import StepDraft
+from tasker.template.durations import duration_text
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
 from tasker.template.step_types import Origin
+
+PLACES: Final = (("T061", ("not_before",)), ("T116", ("concurrency", "key")), ("T116", ("rate_limit", "key")))
 
 
 def one_time_for_each_step(graph: DependencyGraph) -> None:
@@ -13,21 +20,63 @@ def one_time_for_each_step(graph: DependencyGraph) -> None:
     for step in graph.steps.values():
         if "delay" in step.values and "not_before" in step.values:
             message = "`delay` and `not_before` exclude each other"
-            step.report("T062", message, step.place("not_before"), "write one of them")
+            step.report("T062", message, step.location("not_before"), "write one of them")
 
 
-def place_is_in_a_step_above(graph: DependencyGraph) -> None:
-    """Check that `not_before` reads the result of a step that is complete by then."""
+def deadline_is_after_all_delays(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
+    """Check that the delays of no chain of steps alone take as long as the deadline of the task."""
+    limit = document.get("deadline")
+    if limit is None or graph.cyclic:
+        return
+    waited: dict[str, float] = {}
+    for name in graph.order:
+        step = graph.steps[name]
+        longest = min if step.type is not None and step.type.converges else max  # a branch may not be taken
+        waited[name] = longest((waited[above] for above in graph.parents[name]), default=0.0)
+        waited[name] += step.values.get("delay", 0.0)
+        if waited[name] >= limit:
+            message = f"`{name}` never begins: its delays take {duration_text(waited[name])}, the `deadline` is "
+            hint = "raise the `deadline` of the template, or lower the `delay`"
+            step.report("T063", f"{message}{duration_text(limit)}", step.location("delay"), hint)
+            return
+
+
+def places_are_in_steps_above(graph: DependencyGraph) -> None:
+    """Check that times and keys are read from results of steps that are complete by then."""
     above: Ancestry | None = None
     for step in graph.steps.values():
-        name = step.values.get("not_before", {}).get("step")
-        if name is None:
+        for code, place, path in _places(step):
+            above = above or Ancestry(graph.parents)
+            name = place["step"]
+            names = [each for each in graph.order if each in above.of(step.name)]
+            if name not in names:
+                hint = did_you_mean(name, names) or f"steps above: {listed(names) or 'none'}"
+                step.report(code, f"`{name}` is not a step above `{step.name}`", step.location(*path), hint)
+            elif graph.is_from(name, Origin.BATCH):
+                message = f"`{name}` has an instance for each batch, and none of them is meant"
+                step.report(code, message, step.location(*path), "let the step that joins them return the value")
+
+
+def one_number_for_each_limit(graph: DependencyGraph) -> None:
+    """Check that steps that share a limit give it the same number."""
+    numbers: dict[str, tuple[str, int]] = {}
+    for step in graph.steps.values():
+        limit = step.values.get("concurrency", {})
+        if limit.get("scope", "step") == "step" or "limit" not in limit:
             continue
-        above = above or Ancestry(graph.parents)
-        names = [each for each in graph.order if each in above.of(step.name)]
-        if name not in names:
-            hint = did_you_mean(name, names) or f"steps above: {listed(names) or 'none'}"
-            step.report("T061", f"`{name}` is not a step above `{step.name}`", step.place("not_before"), hint)
-        elif graph.is_from(name, Origin.BATCH):
-            message = f"`{name}` has an instance for each batch, and none of them is meant"
-            step.report("T061", message, step.place("not_before"), "let the step that joins them return the time")
+        first, number = numbers.setdefault(limit["scope"], (step.name, limit["limit"]))
+        if number != limit["limit"]:
+            message = f"`{first}` limits the same {limit['scope']} to {number}"
+            step.report(
+                "T117", message, step.location("concurrency", "limit"), f"write {number} here, or another `scope`"
+            )
+
+
+def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
+    """Yield the places in results that a step reads, each with the code of its errors and the path of its key."""
+    for code, path in PLACES:
+        value: Any = step.values
+        for key in path:
+            value = value.get(key, {})
+        if "step" in value:
+            yield code, value, path

@@ -1,1 +1,1 @@
-"""YAML text to values that know their place."""
+"""YAML text to values with their locations."""

@@ -152,18 +152,18 @@ class Converter:
         if node.tag != COLLECTION and CORE_TAGS.get(node.tag) not in ("map", "seq"):
             return self._unknown_tag(node)
         if isinstance(node, SequenceNode):
-            return Node([self.convert(item) for item in node.value], place_of(node))
+            return Node([self.convert(item) for item in node.value], location_of(node))
         assert isinstance(node, MappingNode)
         return self._mapping(node)
 
     def _scalar(self, node: ScalarNode) -> Node:
-        place = place_of(node)
-        if place[:2] in self._placeholders:
-            return Node(BROKEN, place)
+        location = location_of(node)
+        if location[:2] in self._placeholders:
+            return Node(BROKEN, location)
         if node.tag not in (PLAIN, QUOTED) and CORE_TAGS.get(node.tag) in (None, "map", "seq"):
             return self._unknown_tag(node)
         try:
-            return Node(_scalar_value(node), place, node.value)
+            return Node(_scalar_value(node), location, node.value)
         except BadScalar as error:
             return self._broken("T009", str(error), node, error.hint)
 
@@ -182,7 +182,7 @@ class Converter:
                 self._entry(key, value, entries)
         for source in merged:
             self._merge(source, entries)
-        return Node(entries, place_of(node))
+        return Node(entries, location_of(node))
 
     def _entry(self, key: YamlNode, value: YamlNode, entries: dict[str, Entry]) -> None:
         name = self.convert(key)
@@ -193,13 +193,13 @@ class Converter:
             self._bad_key(name)
         elif name.value in entries:
             hint = f"it is first in line {entries[name.value].key.line}"
-            self._report.add("T003", f"the key `{name.value}` stands here twice", name.place, hint)
+            self._report.add("T003", f"the key `{name.value}` stands here twice", name.location, hint)
         else:
-            entries[name.value] = Entry(name.place, converted)
+            entries[name.value] = Entry(name.location, converted)
 
     def _bad_key(self, key: Node) -> None:
         hint = f'write it in quotes: "{key.text}"' if key.text else "use a text as the key"
-        self._report.add("T005", "a key must be text", key.place, hint)
+        self._report.add("T005", "a key must be text", key.location, hint)
 
     def _merge(self, source: Node, entries: dict[str, Entry]) -> None:
         for part in source.value if isinstance(source.value, list) else [source]:
@@ -207,15 +207,15 @@ class Converter:
                 for key, entry in part.value.items():
                     entries.setdefault(key, entry)
             elif not part.broken:
-                self._report.add("T022", "`<<` merges mappings only", part.place)
+                self._report.add("T022", "`<<` merges mappings only", part.location)
 
     def _broken(self, code: str, message: str, node: YamlNode, hint: str | None = None) -> Node:
-        place = place_of(node)
-        self._report.add(code, message, place, hint)
-        return Node(BROKEN, place)
+        location = location_of(node)
+        self._report.add(code, message, location, hint)
+        return Node(BROKEN, location)
 
 
-def place_of(node: YamlNode) -> Position:
+def location_of(node: YamlNode) -> Position:
     """Return the start of the node and its length on that line; block collections have length 1."""
     start, end = node.start_mark, node.end_mark
     same_line = start.line == end.line and end.column > start.column

@@ -1,4 +1,4 @@
-"""YAML values that know their place."""
+"""YAML values with their locations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Node:
     """
 
     value: Any
-    place: Position
+    location: Position
     text: str | None = None
 
     @property
@@ -92,7 +92,7 @@ def line_of(text: str, number: int) -> str:
     return lines[number - 1] if number <= len(lines) else ""
 
 
-def place_of_offset(offset: int, text: str) -> Position:
+def location_of_offset(offset: int, text: str) -> Position:
     """Return the line and column of a character."""
     before = LINE_BREAK.split(text[:offset])
     return Position(len(before), len(before[-1]) + 1)

@@ -24,26 +24,26 @@ class Recovery:
         """False if the structure may not be what was meant: then no further problems are reported."""
         self._patches = 0
 
-    def remove_tab(self, place: Position, offset: int) -> bool:
+    def remove_tab(self, location: Position, offset: int) -> bool:
         """Replace the tab by a space; at the start of a line this may change the structure."""
-        self.reliable = self.reliable and bool(self._before(place, offset).strip())
-        return self._patch(place, offset, " ")
+        self.reliable = self.reliable and bool(self._before(location, offset).strip())
+        return self._patch(location, offset, " ")
 
-    def remove_colon(self, place: Position, offset: int) -> bool:
+    def remove_colon(self, location: Position, offset: int) -> bool:
         """Replace a colon by a space if it is inside a value; any other colon is a matter of indentation."""
-        inside_value = ": " in self._before(place, offset) and self.text[offset : offset + 1] == ":"
-        return inside_value and self._patch(place, offset, " ")
+        inside_value = ": " in self._before(location, offset) and self.text[offset : offset + 1] == ":"
+        return inside_value and self._patch(location, offset, " ")
 
-    def remove_braces(self, place: Position, offset: int) -> bool:
+    def remove_braces(self, location: Position, offset: int) -> bool:
         """Replace `{{ ... }}` and the rest of the value by a placeholder."""
-        self.placeholders.add((place.line, place.column))
-        return self._patch(place, offset, "x" * place.length)
+        self.placeholders.add((location.line, location.column))
+        return self._patch(location, offset, "x" * location.length)
 
-    def _before(self, place: Position, offset: int) -> str:
-        return self.text[offset - place.column + 1 : offset]
+    def _before(self, location: Position, offset: int) -> str:
+        return self.text[offset - location.column + 1 : offset]
 
-    def _patch(self, place: Position, offset: int, filler: str) -> bool:
+    def _patch(self, location: Position, offset: int, filler: str) -> bool:
         self.text = self.text[:offset] + filler + self.text[offset + len(filler) :]
-        self.lines.add(place.line)
+        self.lines.add(location.line)
         self._patches += 1
         return self._patches < MAX_PATCHES

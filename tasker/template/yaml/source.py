@@ -12,7 +12,7 @@ from yaml.reader import ReaderError
 
 from tasker.template.diagnostics import Position, Report
 from tasker.template.yaml.convert import QUOTE_BRACES, UNQUOTED_BRACES, Converter
-from tasker.template.yaml.nodes import PLAIN, Loader, Node, TooDeep, compose_quickly, line_of, place_of_offset
+from tasker.template.yaml.nodes import PLAIN, Loader, Node, TooDeep, compose_quickly, line_of, location_of_offset
 from tasker.template.yaml.recovery import Recovery
 
 BRACES = re.compile(r"(?:^|[:,\[]\s|-\s)\s*(\{\{.*?)\s*(?:\s#.*)?$")
@@ -29,7 +29,7 @@ def report_syntax(error: YAMLError, recovery: Recovery, report: Report) -> bool:
     if isinstance(error, ReaderError):
         code = ord(error.character) if isinstance(error.character, str) else error.character
         message = f"not valid YAML: the character U+{code:04X} is not allowed"
-        report.add("T001", message, place_of_offset(error.position, recovery.text))
+        report.add("T001", message, location_of_offset(error.position, recovery.text))
         return False
     mark = error.problem_mark or error.context_mark if isinstance(error, MarkedYAMLError) else None
     if not isinstance(error, MarkedYAMLError) or mark is None:
@@ -39,20 +39,20 @@ def report_syntax(error: YAMLError, recovery: Recovery, report: Report) -> bool:
 
 
 def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, report: Report) -> bool:
-    place = Position(mark.line + 1, mark.column + 1)
+    location = Position(mark.line + 1, mark.column + 1)
     problem = error.problem or "syntax error"
-    braces = BRACES.search(line_of(recovery.text, place.line))
+    braces = BRACES.search(line_of(recovery.text, location.line))
     if braces:
         return _report_braces(braces, mark, recovery, report)
     if "'\\t'" in problem:
-        report.add("T002", "a tab where YAML allows only spaces", place, "indent and separate with spaces")
-        return recovery.remove_tab(place, mark.index)
+        report.add("T002", "a tab where YAML allows only spaces", location, "indent and separate with spaces")
+        return recovery.remove_tab(location, mark.index)
     if isinstance(error, TooDeep):
-        report.add("T007", problem, place)
+        report.add("T007", problem, location)
         return False
-    if recovery.reliable and place.line not in recovery.lines:
-        report.add("T001", f"not valid YAML: {problem}", place, _hint(error))
-    return problem == COLON_IN_VALUE and recovery.remove_colon(place, mark.index)
+    if recovery.reliable and location.line not in recovery.lines:
+        report.add("T001", f"not valid YAML: {problem}", location, _hint(error))
+    return problem == COLON_IN_VALUE and recovery.remove_colon(location, mark.index)
 
 
 def _report_braces(braces: re.Match[str], mark: Mark, recovery: Recovery, report: Report) -> bool:
@@ -139,5 +139,5 @@ def _is_mapping(node: Node, report: Report) -> bool:
     if isinstance(node.value, dict):
         return True
     if not node.broken:
-        report.add("T011", "a template is a mapping of keys to values", node.place, "a template starts with `name:`")
+        report.add("T011", "a template is a mapping of keys to values", node.location, "a template starts with `name:`")
     return False

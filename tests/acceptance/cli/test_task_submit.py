@@ -233,6 +233,7 @@ def test_a_line_of_a_batch_may_have_a_start_of_its_own(registered: str, tmp_path
         {"context": {"value": 1}},
         {"context": {"value": 2}, "run_at": "2099-01-31T18:00:00Z"},
         {"context": {"value": 3}, "delay": "5"},
+        {"context": {"value": 4}, "deadline": "soon"},
     ]
     (tmp_path / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
     result = invoke(
@@ -240,6 +241,7 @@ def test_a_line_of_a_batch_may_have_a_start_of_its_own(registered: str, tmp_path
     )
 
     assert "3: refused: delay: expected a duration" in result.output
+    assert "4: refused: deadline: expected a duration" in result.output
     until = sorted(str(task["waits_until"]) for task in tasks(registered))
     assert len(until) == 2
     assert until[1].startswith("2099-01-31T18:00:00")
@@ -251,3 +253,20 @@ def test_a_task_that_may_expire_is_shown_with_its_end(registered: str) -> None:
 
     assert "cancelled at 20" in shown
     assert " unless begun" in shown
+
+
+@pytest.mark.parametrize("deadline", ["1h", "2099-01-31T18:00:00Z", "2099-01-31 18:00"])
+def test_a_task_with_a_deadline_is_shown_with_it(registered: str, deadline: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", "--deadline", deadline, database=registered)
+    shown = invoke("task", "show", result.stdout.strip(), database=registered).stdout
+    explained = invoke("task", "explain", result.stdout.strip(), database=registered).stdout
+
+    assert "deadline 20" in shown
+    assert "the task has a deadline: what is open at " in explained
+
+
+def test_a_deadline_that_is_none_creates_nothing(registered: str) -> None:
+    result = invoke("task", "submit", TARGET, "--set", "value=3", "--deadline", "soon", database=registered)
+
+    assert (result.exit_code, "expected a duration such as 90s" in result.output) == (2, True)
+    assert tasks(registered) == []

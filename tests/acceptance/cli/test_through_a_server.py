@@ -29,15 +29,15 @@ HANDLERS = """
 
     @step_handler("shop.check")
     async def check(context):
-        print("looks at", context.task.context["amount"])
-        if context.task.context["amount"] < 0:
+        print("looks at", context.get_input("amount"))
+        if context.get_input("amount") < 0:
             raise PermanentError("less than nothing", error_code="NEGATIVE")
         return {"checked": True}
 
 
     @step_handler("shop.charge")
     async def charge(context):
-        return {"charged": context.task.context["amount"]}
+        return {"charged": context.get_input("amount")}
 """
 
 

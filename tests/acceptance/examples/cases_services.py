@@ -34,6 +34,26 @@ def poor_quality(id: str, records: int, every: int, processed: int, skipped: int
     )
 
 
+REPORT = ("count_orders", "write_report")
+REPORT_CASES = [
+    Case(
+        "report",
+        "nightly_report",
+        REPORT,
+        results={
+            "count_orders": {"orders": 146, "returns": 5},
+            "write_report": {"file": "reports/2026-01-30.txt", "text": "146 orders on 2026-01-30\n5 returns"},
+        },
+    ),
+    Case(
+        "brief_report",
+        "nightly_report",
+        REPORT,
+        {"kind": "brief", "since": "2026-01-29T02:30:00+01:00"},
+        holds={"write_report": {"text": "146 orders on 2026-01-30"}},
+    ),
+]
+
 ETL_CASES = [
     Case(
         "etl",
@@ -180,4 +200,14 @@ REGISTRATION_CASES = [
         DOWN,
         DEACTIVATED | BY_HAND,
     ),
+]
+
+SYNC_CASES = [
+    Case(
+        "api_sync",
+        "api_sync",
+        ("fetch_contacts", "upload_contacts", "confirm"),
+        results={"confirm": {"message": "3 contacts of acme are up to date"}},
+        holds={"upload_contacts": {"uploaded": 3}},
+    )
 ]

@@ -7,7 +7,7 @@ from tests.acceptance.examples.cases_batch import CHECKPOINT_CASES, COMBINED_CAS
 from tests.acceptance.examples.cases_commerce import CHECKOUT_CASES, ORDER_CASES
 from tests.acceptance.examples.cases_math import MATH_CASES
 from tests.acceptance.examples.cases_payments import PAYMENT_CASES
-from tests.acceptance.examples.cases_services import ETL_CASES, REGISTRATION_CASES
+from tests.acceptance.examples.cases_services import ETL_CASES, REGISTRATION_CASES, REPORT_CASES, SYNC_CASES
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 
 FOLDERS = sorted(path.parent for path in WORKFLOWS.glob("*/workflow.yaml"))
@@ -19,8 +19,10 @@ CASES = [
     *PAYMENT_CASES,
     *ETL_CASES,
     *REGISTRATION_CASES,
+    *SYNC_CASES,
     *APPROVAL_CASES,
     *NESTED_CASES,
     *COMBINED_CASES,
     *CHECKPOINT_CASES,
+    *REPORT_CASES,
 ]

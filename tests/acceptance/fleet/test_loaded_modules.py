@@ -71,9 +71,7 @@ UNUSED = {
     "tasker.handlers.function_kinds",
     "tasker.handlers.http.response",
     "tasker.handlers.batch_worker",
-    "tasker.handlers.client_models",
     "tasker.handlers.decisions",
-    "tasker.handlers.worker_models",
     "uvicorn",
 }
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import tasker
+from tasker.template import compile_text
 from tests.support.fleets.fleet import Fleet
 from tests.support.waiting import until
 
@@ -123,5 +125,42 @@ def test_a_process_that_waits_for_its_database_is_not_ended_by_a_reload(tmp_path
         fleet.signal("worker", signal.SIGHUP)
         until(lambda: worker.log.count("\n") > lines, "it tries again", show=lambda: worker.log)
         assert not fleet.ended("worker")
+    finally:
+        fleet.stop()
+
+
+RULES = "[worker.execution]\nerror_rules = ['reloaded never ConnectionError']\n"
+FAILS = """{name: fails, namespace: reloaded, version: 1,
+  steps: [{name: a, handler: fails, retry: {backoff: fixed, backoff_base_ms: 3600000, max_backoff_ms: 3600000}}]}"""
+HANDLERS = """from tasker.step_handler import step_handler
+
+
+@step_handler("fails")
+def fails():
+    raise ConnectionResetError("away")
+"""
+
+
+def test_a_worker_takes_over_which_errors_are_retried(database_url: str, tmp_path: Path, file: Path) -> None:
+    handlers = tmp_path / "failing.py"
+    handlers.write_text(HANDLERS)
+    fleet = Fleet(database_url, tmp_path)
+    try:
+        command = ("worker", "--namespace", "reloaded", "--handlers", str(handlers), "--database-url", database_url)
+        worker = Reloaded(fleet, file, "worker", *command)
+        worker.ready("listening")
+        (plan,) = compile_text(FAILS).plans
+        with tasker.SyncApp(database_url, work=False) as app:
+            before = app.submit(plan, {"n": 1}).task_uuid
+            until(lambda: app.tasks.report(before).status == "waiting_for_retry", "it waits for its retry")
+
+            worker.write(
+                MODE.format("Hybrid") + "[worker.execution]\nerror_rules = ['reloaded never ConnectionError']\n"
+            )
+            worker.hang_up("configuration_reloaded changed=worker.execution.error_rules\n")
+            after = app.wait(app.submit(plan, {"n": 2}).task_uuid, timeout=60)
+
+            assert after.status == "error"
+            assert app.tasks.report(before).status == "waiting_for_retry"
     finally:
         fleet.stop()

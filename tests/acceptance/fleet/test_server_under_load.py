@@ -25,6 +25,7 @@ from tests.benchmarks.cpu import memory_of
 from tests.benchmarks.processes import WORKFLOWS
 from tests.integration.api.program import WAITING
 from tests.support.fleets.fleet import Fleet
+from tests.support.registered import submit_registered
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
@@ -157,7 +158,7 @@ async def test_of_ten_thousand_streams_as_many_as_may_be_are_kept_unread_and_the
     address, answers = served(fleet, database_url), Counter[int]()
     async with tasker.App(database_url, work=False) as app, connected(address, CLIENTS) as clients:
         (plan,) = compile_text(WAITING).plans
-        task = (await app.submit_request((await app.plans.register(plan)).plan, Submission({}))).task_uuid
+        task = (await submit_registered(app, (await app.plans.register(plan)).plan, Submission({}))).task_uuid
         before, streams = memory_of(fleet.processes["server"].pid), list[Pair]()
         for batch in (clients[place : place + AT_ONCE] for place in range(0, CLIENTS, AT_ONCE)):
             for _, writer in batch:

@@ -204,7 +204,15 @@ async def test_a_caller_sees_and_changes_only_what_is_in_their_namespaces(
 
 
 async def test_what_is_not_of_one_namespace_is_not_for_those_who_are_confined(guarded: httpx.AsyncClient) -> None:
-    for path in ("/v1/workers", "/v1/queues", "/v1/pauses", "/v1/dlq/stats", "/v1/analytics/performance", "/config"):
+    for path in (
+        "/v1/workers",
+        "/v1/queues",
+        "/v1/limits",
+        "/v1/pauses",
+        "/v1/dlq/stats",
+        "/v1/analytics/performance",
+        "/config",
+    ):
         problem(await guarded.get(path, headers=by(CONFINED)), 403, "FORBIDDEN")
 
 
@@ -312,6 +320,8 @@ async def test_what_a_schema_marks_as_sensitive_is_shown_to_nobody_who_may_not_r
         assert not [secret for secret in hidden if secret in printed.output], command
     printed = await asyncio.to_thread(invoke, "task", "show", task, "--show-sensitive", database=module_database_url)
     assert "4111-secret" in printed.output
+    for limit in (await guarded.get("/v1/limits", headers=blind)).json()["limits"]:
+        assert limit["keys"] is None
     for path in ("/v1/dlq", "/v1/dlq/groups", "/v1/dlq/investigation-queue"):
         assert "4111-secret" not in (await guarded.get(path, headers=blind)).text
 

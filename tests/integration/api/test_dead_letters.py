@@ -9,6 +9,7 @@ import pytest_asyncio
 import tasker
 from tasker.server.shapes.dead_letters import DlqEntry, DlqInvestigationQueueEntry, DlqStats, StalenessMonitoring
 from tasker.services.submission.submit import Submission
+from tests.support.registered import submit_registered
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
@@ -21,7 +22,7 @@ async def failed(app: tasker.App) -> str:
 
 async def failing(app: tasker.App, key: str) -> str:
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
-    task = await app.submit_request(plan, Submission({"amount": -1}, idempotency_key=key), on_duplicate="return")
+    task = await submit_registered(app, plan, Submission({"amount": -1}, idempotency_key=key), on_duplicate="return")
     await app.finished(task.task_uuid, timeout=20)
     return task.task_uuid
 

@@ -25,6 +25,7 @@ from tasker.services.tasks.history import HistoryPoller, TaskEvent, TaskEvents
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem
+from tests.support.registered import submit_registered
 from tests.support.waiting import LIMIT_SECONDS, LOOK_SECONDS
 
 
@@ -215,7 +216,7 @@ async def waiting(app: tasker.App, number: int) -> list[str]:
     """Tasks that nobody serves."""
     (plan,) = compile_text(WAITING).plans
     registered = (await app.plans.register(plan)).plan
-    return [(await app.submit_request(registered, Submission({}))).task_uuid for _ in range(number)]
+    return [(await submit_registered(app, registered, Submission({}))).task_uuid for _ in range(number)]
 
 
 class Asked(Statements):
@@ -250,7 +251,7 @@ async def test_what_many_streams_ask_for_is_one_look_and_each_is_told_of_its_own
 async def test_a_stream_is_not_woken_while_nothing_happens_to_its_task(
     app: tasker.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_history, "LOOKS", BackoffPolicy(LOOK_SECONDS, LOOK_SECONDS))
+    monkeypatch.setattr(task_history, "POLLS", BackoffPolicy(LOOK_SECONDS, LOOK_SECONDS))
     tasks, asked, woken = await waiting(app, 5), Asked(app.tasks._engine.connection), list[str]()
     followed, news = TaskEvents(asked, app.finished), HistoryPoller.news
 

@@ -10,6 +10,7 @@ from tasker.server.shapes.operators import ExplanationResponse
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
+from tests.support.registered import submit_registered
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
@@ -19,7 +20,7 @@ async def waiting(app: tasker.App) -> str:
     """A task whose namespace nobody serves."""
     (plan,) = compile_text(WAITING).plans
     await app.plans.register(plan)
-    return (await app.submit_request(plan, Submission())).task_uuid
+    return (await submit_registered(app, plan, Submission())).task_uuid
 
 
 async def test_a_task_is_explained_as_the_command_does_it(client: httpx.AsyncClient, waiting: str) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tasker.server.shapes.fleet import HandlerListResponse, PauseListResponse, QueuesResponse, WorkerListResponse
+import tasker
+from tasker.server.shapes.fleet import (
+    HandlerListResponse,
+    LimitListResponse,
+    PauseListResponse,
+    QueuesResponse,
+    WorkerListResponse,
+)
 from tests.integration.api.program import order
 from tests.integration.api.test_errors import UNKNOWN, problem
 
@@ -29,6 +36,36 @@ async def test_queues_are_shown_beside_what_the_database_says(client: httpx.Asyn
 
     assert found.healthy
     assert all(each.depth >= 0 for each in found.queues)
+
+
+LIMITED = """\
+name: limited
+namespace_name: shop
+version: 1.0.0
+steps:
+  - {name: check, handler: shop.check, concurrency: {key: input.order_id, limit: 2}, rate_limit: {rate: 30/m}}
+"""
+
+
+async def test_limits_are_listed_with_what_runs_and_waits(client: httpx.AsyncClient, app: tasker.App) -> None:
+    await client.post("/v1/templates", json={"yaml": LIMITED})
+    await client.post("/v1/pauses", json={"template": "shop/limited", "reason": "look"})
+    for number in range(3):
+        await client.post(
+            "/v1/tasks", json={**order(number), "name": "limited", "context": {"order_id": 7, "n": number}}
+        )
+
+    found = LimitListResponse.model_validate((await client.get("/v1/limits")).json()).limits
+
+    assert {(limit.name, limit.most, limit.rate) for limit in found} == {
+        ("step shop/limited/check", 2, None),
+        ("rate step shop/limited/check", None, 0.5),
+    }
+    (one,) = (await client.get("/v1/limits", params={"name": "step shop/limited/check"})).json()["limits"]
+    assert (one["running"], one["waiting"]) == (0, 0), "paused steps neither run nor wait for a permit"
+    assert one["keys"] == []
+    assert [use.name for use in await app.limits.list()] == sorted(limit.name for limit in found)
+    await client.delete("/v1/pauses", params={"template": "shop/limited"})
 
 
 async def test_what_is_paused_starts_when_it_is_resumed(client: httpx.AsyncClient) -> None:

@@ -77,7 +77,7 @@ async def test_without_its_database_a_process_is_alive_and_not_ready_and_says_no
 async def test_a_database_that_hangs_counts_as_one_that_is_away(
     app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(looking, "PROBE_SECONDS", 0.2)
     await app._connection.close()
     async with silent_server() as silent:
         url = f"postgresql://ada@127.0.0.1:{silent.port}/silent?connect_timeout=60"
@@ -91,7 +91,7 @@ async def test_a_database_that_hangs_counts_as_one_that_is_away(
 async def test_busy_pool_whose_database_answers_stays_ready(
     app: tasker.App, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(looking, "PROBE_SECONDS", 0.2)
     url = app.database_url
     await app._connection.close()
     app._connection.pool = pool = Pool(lambda: Connection(url), PoolTable(max_connections=1))

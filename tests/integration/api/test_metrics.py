@@ -21,6 +21,7 @@ from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.conftest import own_app
 from tests.integration.api.program import WAITING
+from tests.support.registered import submit_registered
 
 app = own_app
 
@@ -42,7 +43,7 @@ async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx
     (plan,) = compile_text(WAITING).plans
     await app.plans.register(plan, force=True)
     for _ in range(2):
-        await app.submit_request(plan, Submission({}))
+        await submit_registered(app, plan, Submission({}))
 
     found, overview = await scraped(client), await app.fleet.overview()
 
@@ -62,7 +63,7 @@ async def test_dead_letters_are_counted_and_timed(
     app: tasker.App, client: httpx.AsyncClient, module_database_url: str
 ) -> None:
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
-    task = await app.submit_request(plan, Submission({"amount": -1}, idempotency_key="counted"))
+    task = await submit_registered(app, plan, Submission({"amount": -1}, idempotency_key="counted"))
     await app.finished(task.task_uuid, timeout=20)
     entry = (await client.get(f"/v1/dlq/task/{task.task_uuid}")).json()["dlq_entry_uuid"]
     await client.patch(f"/v1/dlq/entry/{entry}", json={"resolution_status": "manually_resolved"})

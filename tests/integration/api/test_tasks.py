@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -274,6 +275,15 @@ async def test_a_task_for_later_is_created_listed_and_cancelled(
     assert (cancelled["status"], cancelled["waits_until"]) == ("cancelled", None)
 
 
+@pytest.mark.parametrize("deadline", ["2h", "2099-01-31T18:00:00+01:00"])
+async def test_a_task_has_a_deadline(client: httpx.AsyncClient, deadline: str) -> None:
+    task = await created(client, order(1) | {"deadline": deadline, "delay": "1h", "idempotency_key": deadline})
+
+    ends = datetime.fromisoformat(task["deadline_at"])
+    begins = datetime.fromisoformat(task["run_at"])
+    assert ends == (begins + timedelta(hours=2) if deadline == "2h" else datetime.fromisoformat(deadline))
+
+
 @pytest.mark.parametrize(
     ("start", "field"),
     [
@@ -283,6 +293,9 @@ async def test_a_task_for_later_is_created_listed_and_cancelled(
         ({"run_at": "2099-01-31T18:00:00"}, "run_at"),
         ({"run_at": 4070908800}, "run_at"),
         ({"run_at": "2099-01-31T18:00:00Z", "delay": "5m"}, "run_at"),
+        ({"deadline": "2099-01-31T18:00:00"}, "deadline"),
+        ({"deadline": "soon"}, "deadline"),
+        ({"deadline": 3600}, "deadline"),
     ],
 )
 async def test_what_is_no_start_of_a_task_is_refused(client: httpx.AsyncClient, start: Any, field: str) -> None:

@@ -211,6 +211,16 @@ def test_refusal_that_no_test_server_gives_says_what_to_do(said: str, hint: str)
     assert (isinstance(error, TooManyConnections), error.retryable) == (is_full, is_full)
 
 
+@pytest.mark.parametrize("does", ["is shutting down", "is starting up", "is in recovery mode"])
+def test_a_server_that_stops_or_starts_is_away_and_refuses_no_session(does: str) -> None:
+    """So that the log tells of an outage, and a pool gives up no connection."""
+    error = unavailable(
+        "postgresql://ada@db/shop", psycopg.OperationalError(f"connection failed: FATAL:  the database system {does}")
+    )
+    assert type(error) is DatabaseUnavailable
+    assert error.retryable
+
+
 def conninfo_to_url(url: str, change: Mapping[str, str]) -> str:
     """The same server, as somebody else or another database."""
     parts = {**conninfo_to_dict(url), **change}

@@ -252,9 +252,9 @@ async def test_a_worker_that_ends_parked_results_takes_none_while_their_queue_is
     )
     async with working(database_url, chosen, sweeps=sweeps) as app, submitting(database_url) as program:
         pauses = runtime_of(app).actors.pauses
-        await eventually(lambda: not pauses.hold(RESULTS) and (configured is POLLING or hears(app)), "it hears")
+        await eventually(lambda: not pauses.is_paused(RESULTS) and (configured is POLLING or hears(app)), "it hears")
         await program.pause(queue=RESULTS)
-        await eventually(lambda: pauses.hold(RESULTS), "it knows")
+        await eventually(lambda: pauses.is_paused(RESULTS), "it knows")
 
         task = (await program.submit(plan())).task_uuid
         await until(program, f"select 1 from pgmq.q_{RESULTS}")  # it is sent after the step was parked
@@ -291,7 +291,7 @@ async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
     blind = SweepSettings(Sweep(hint_grace_ms=NEVER_MS))
     async with working(database_url, settings(mode), sweeps=blind) as app, submitting(database_url) as program:
         events = events_of(app)
-        events._on_looked = heard.append
+        events._on_polled = heard.append
         await eventually(lambda: rests(app) and (hears(app) or mode is POLLING), "the worker rests")
         heard.clear()
         await runs(program, 1)

@@ -42,7 +42,7 @@ HYBRID = DeploymentMode.HYBRID
 @pytest.mark.parametrize(
     ("find", "method", "name"),
     [
-        (lambda runtime: runtime.execution.claimer, "_look", "Claimer.run"),
+        (lambda runtime: runtime.execution.claimer, "_poll_once", "Claimer.run"),
         (lambda runtime: runtime.upkeep, "_turn", "Upkeep.run"),
         (lambda runtime: runtime.execution.collector, "_flush", "Completer.run"),
     ],
@@ -73,7 +73,7 @@ async def test_a_part_that_crashes_is_started_again_and_counted(
 @pytest.mark.parametrize(
     ("find", "method", "name"),
     [
-        (lambda orchestrator: orchestrator.actors.actors[0], "_look", "QueueActor.run"),
+        (lambda orchestrator: orchestrator.actors.actors[0], "_poll_queue", "QueueActor.run"),
         (lambda orchestrator: orchestrator.upkeep, "_turn", "Upkeep.run"),
     ],
     ids=["results", "upkeep"],

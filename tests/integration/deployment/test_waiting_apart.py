@@ -41,7 +41,7 @@ WORKER = settings(DeploymentMode.HYBRID)
 @pytest.fixture
 def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits looks once at first, and then not in an hour."""
-    monkeypatch.setattr(waiters, "LOOKS", NEVER)
+    monkeypatch.setattr(waiters, "POLLS", NEVER)
     monkeypatch.setattr(waiters, "NOTIFIED", NEVER)
 
 
@@ -98,7 +98,7 @@ async def test_a_task_that_was_submitted_without_waiting_or_by_somebody_else_is_
         mine = await program.submit(plan(), idempotency_key="a")
         theirs = await other.submit(plan(), idempotency_key="b")
         waiting = [asyncio.create_task(program.wait(each.task_uuid)) for each in (mine, theirs)]
-        await eventually(lambda: len(program._waiters._told) == 2, "their ends will be told")
+        await eventually(lambda: len(program._waiters._notified) == 2, "their ends will be told")
         async with working(database_url, WORKER), asyncio.timeout(60):
             assert {(await each).status for each in waiting} == {"complete"}
 

@@ -147,7 +147,7 @@ def test_what_fails_behind_a_commit_is_not_the_commits_failure(
 def test_a_psycopg_connection_is_refused_there(
     memory_app: tasker.SyncApp, engine: sqlalchemy.Engine, plan: Plan
 ) -> None:
-    with in_psycopg(engine) as (connection, _), pytest.raises(UsageError, match="does not tell when it commits"):
+    with in_psycopg(engine) as (connection, _), pytest.raises(UsageError, match="does not report its commits"):
         memory_app.submit_in(connection, plan, {"name": "x"})
 
 

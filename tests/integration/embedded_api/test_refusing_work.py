@@ -11,6 +11,7 @@ from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.resilience.pressure import DepthLimits
 from tasker.services.submission.submit import Submission
 from tasker.template.plan import Plan
+from tests.support.registered import submit_registered
 
 LIMITS = DepthLimits(critical=3, overflow=6)
 
@@ -33,7 +34,7 @@ async def test_however_a_task_is_submitted_it_is_refused_with_the_time_to_come_b
         with psycopg.connect(database_url) as transaction, pytest.raises(Overloaded) as joined:
             await app.submit_in(transaction, plan, {"name": "Ada"})
         with pytest.raises(Overloaded) as requested:
-            await app.submit_request(plan, Submission({"name": "Ada"}))
+            await submit_registered(app, plan, Submission({"name": "Ada"}))
         refused = app.admission.refused[plan.namespace]
 
     assert {error.value.retry_after for error in (single, many, joined, requested)} == {30}

@@ -14,7 +14,7 @@ from tests.support.random_plans import Spec
 
 S = StepState
 TOKEN, ATTEMPTS = 7, 5
-AFTER = {Attempts.KEPT: 5, Attempts.COUNTED: 6, Attempts.GIVEN_BACK: 4, Attempts.FORGOTTEN: 0}
+AFTER = {Attempts.UNCHANGED: 5, Attempts.COUNTED: 6, Attempts.RETURNED: 4, Attempts.RESET: 0}
 COUNTERS = {S.WAITING_FOR_RETRY: "retrying", S.ERROR: "failed", S.CANCELLED: "cancelled"}
 Moved = tuple[str, int, int, list[str]]
 """A step's state, by how much its token has grown, its attempts, and what the history says of the write."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.support.engine_fixture import Lab, fail, retry
+from tests.support.engine_fixture import Lab, fail, ok, retry
 from tests.support.fleets.work import Work, work_of
 from tests.support.random_plans import Spec
 
 FEW, MANY = 40, 600
+GROWTH = (100, int(os.environ.get("TASKER_WAITERS", "3000")))
+"""Steps that wait for the permits of one key; `TASKER_WAITERS=50000` takes minutes."""
 WHY = {"actor": "ops", "reason": "the provider is down"}
 SLICES = {"limit": 10, "steps": 30}
 
@@ -234,3 +237,63 @@ def test_an_idle_worker_of_many_namespaces_asks_where_there_is_work(lone_lab: La
     assert [claim["task"] for claim in lab.one.claim(namespaces=names)] == [task]
     assert {lab.task(each).state for each in tasks} == {"complete"}
     lab.one.finish(*lab.running_claims(task).values())
+
+
+LIMIT = {"name": "of a customer", "key": {"input": ["customer"]}, "max_running": 3}
+
+
+def limited(lab: Lab, count: int, customer: str = "busy") -> None:
+    """So many tasks of one customer more, whose first steps wait for permits."""
+    plan = lab.plan(Spec("a", limits=(LIMIT,)), Spec("b", depends_on=("a",)), name="limited")
+    for first in range(0, count, 5000):
+        lab.submit(plan, *({"context": {"customer": customer}} for _ in range(min(5000, count - first))))
+    while lab.one.call("due", lab.one.args(limit=1000)).get("promoted"):
+        pass
+
+
+@pytest.mark.parametrize("what", ["same key", "other key", "plain", "sweep", "repair", "depth", "backlog", "due"])
+def test_steps_that_wait_for_a_permit_cost_others_nothing(lone_lab: Lab, what: str) -> None:
+    """Few and many wait for the permits of one key; a step of it, of another key, or without any key goes its way."""
+    lab = lone_lab
+    limited(lab, 3)
+    plan = lab.plan(Spec("a", limits=(LIMIT,)), Spec("b", depends_on=("a",)), name="limited")
+    lab.one.execute("set enable_seqscan to off")  # as where tables are large
+
+    holders = lab.one.claim(3)
+
+    def same_key() -> None:
+        lab.one.advance(ok(holders.pop()))
+        holders.extend(claim for claim in lab.one.claim(2) if claim["name"] == "a")
+
+    def other_key() -> None:
+        lab.submit(plan, {"context": {"customer": "quiet"}})
+        lab.one.call("due", lab.one.args())
+        lab.one.finish(*lab.one.claim(1))
+        lab.one.finish(*lab.one.claim(1))
+
+    def plain() -> None:
+        lab.submit(lab.chain(2, name="plain"))
+        (claim,) = lab.one.claim(1)
+        lab.one.finish(claim, slots=4)
+
+    calls: dict[str, Callable[[], Any]] = {
+        "same key": same_key,
+        "other key": other_key,
+        "plain": plain,
+        "sweep": lambda: lab.one.core("sweep", {"idle_grace_ms": 0}),
+        "repair": lambda: lab.one.core("repair", {"every_ms": 0}),
+        "depth": lambda: lab.one.core("depth", {"namespace": lab.namespace}),
+        "backlog": lambda: lab.one.call("backlog", lab.one.args()),
+        "due": lambda: lab.one.call("due", lab.one.args()),
+    }
+    works = []
+    for more in GROWTH:
+        limited(lab, more)
+        calls[what]()
+        lab.one.execute("vacuum analyze")
+        works.append(work_of(lab.one, calls[what]))
+
+    assert len(holders) == 3
+    assert_flat(*works)
+    few, many = (of(work, "limit_waiters").pages for work in works)
+    assert many <= few + 6, "a whole index would be more"

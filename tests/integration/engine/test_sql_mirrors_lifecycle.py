@@ -46,7 +46,7 @@ def test_each_change_of_a_step_takes_the_path_of_the_table_and_no_other(db: psyc
 
 
 def test_a_change_does_to_the_token_and_the_attempts_what_the_table_says(db: psycopg.Connection[Any]) -> None:
-    grows = {Token.KEPT: (0, 0), Token.GROWS: (1, 1), Token.GROWS_WHEN_LOST: (0, 1)}
+    grows = {Token.UNCHANGED: (0, 0), Token.GROWS: (1, 1), Token.GROWS_WHEN_LOST: (0, 1)}
     tokens = answers(
         db,
         "array[tasker.kind_token(c->>0, 7, false), tasker.kind_token(c->>0, 7, true)]",
@@ -58,7 +58,7 @@ def test_a_change_does_to_the_token_and_the_attempts_what_the_table_says(db: psy
     assert attempts == [AFTER_FIVE[move.attempts] for move in CHANGES.values()]
 
 
-AFTER_FIVE = {Attempts.KEPT: 5, Attempts.COUNTED: 6, Attempts.GIVEN_BACK: 4, Attempts.FORGOTTEN: 0}
+AFTER_FIVE = {Attempts.UNCHANGED: 5, Attempts.COUNTED: 6, Attempts.RETURNED: 4, Attempts.RESET: 0}
 
 
 def test_a_place_does_to_path_state_token_and_attempts_what_the_table_says(db: psycopg.Connection[Any]) -> None:

@@ -136,6 +136,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_handlers("shop"),
         client.list_handlers("shop", "shop.check"),
         client.list_queues(),
+        client.list_limits(keys=3),
         client.list_pauses(),
         client.pause(namespace="shop", reason="x"),
         client.resume(namespace="shop"),

@@ -6,7 +6,7 @@ import tasker
 from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient
 from tasker.errors import TaskerError
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission, SubmissionResult
 
 
@@ -19,8 +19,8 @@ async def test_each_order_has_an_answer_of_its_own(app: tasker.App, client: Http
     ]
     through = HttpFleet(client)
 
-    answers = await through.submit_orders(orders)
-    beside = await app.submit_orders(orders, on_duplicate="return")
+    answers = await through.submissions.submit_many(orders)
+    beside = await app.submissions.submit_many(orders, on_duplicate="return")
 
     assert isinstance(answers[0], SubmissionResult)
     assert isinstance(beside[0], SubmissionResult)
@@ -28,5 +28,5 @@ async def test_each_order_has_an_answer_of_its_own(app: tasker.App, client: Http
     for ours, theirs in zip(answers[1:], beside[1:], strict=True):
         assert isinstance(ours, TaskerError)
         assert type(ours) is type(theirs)
-    (again,) = await through.submit_orders([fine], on_duplicate="return")
+    (again,) = await through.submissions.submit_many([fine], on_duplicate="return")
     assert again == beside[0]

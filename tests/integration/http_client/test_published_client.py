@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.client import TaskerClient, TaskResponse, disconnect
-from tasker.client.servers import Profiles, ServerAddress, profiles_file, write_profiles
+from tasker.client import TaskResponse
+from tasker.client.servers import Profiles, ServerAddress, profiles_file, server_at, write_profiles
 from tasker.errors import (
     DuplicateTask,
     InputInvalid,
@@ -27,13 +27,16 @@ from tasker.errors import (
 )
 from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
+from tasker_core import TaskerClient
+from tasker_core._runtime.client import Calls, DatabaseCalls, disconnect
+from tasker_core._runtime.server_calls import ServerCalls
 from tests.integration.api.program import WAITING
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
-Clients = dict[str, TaskerClient]
+Clients = dict[str, Calls]
 FORKED = """
 import os
-from tasker.client import TaskerClient
+from tasker_core import TaskerClient
 
 print("at first:", TaskerClient().health_check().healthy, flush=True)
 child = os.fork()
@@ -58,29 +61,27 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, app: tasker.Ap
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def clients(app: tasker.App, http_server: HttpServer) -> AsyncIterator[Clients]:
+async def clients(nothing_named: None, http_server: HttpServer) -> AsyncIterator[Clients]:
     """On the database and through its server, of one name."""
-    yield {"database": TaskerClient("ann", "till"), "server": TaskerClient("ann", "till", base_url=http_server.address)}
+    server = server_at(http_server.address)
+    yield {"database": DatabaseCalls("ann", "till"), "server": ServerCalls(server, "ann", "till")}
 
 
-async def on_both(clients: Clients, ask: Callable[[TaskerClient], Any]) -> Any:
+async def on_both(clients: Clients, ask: Callable[[Calls], Any]) -> Any:
     """What both answer, which is the same."""
     found = [await asyncio.to_thread(ask, client) for client in clients.values()]
     assert found[0] == found[1]
     return found[0]
 
 
-async def finished(app: tasker.App, client: TaskerClient, **request: Any) -> TaskResponse:
-    created = await asyncio.to_thread(client.create_task, "orders", namespace="shop", **request)
+def create(client: Calls, name: str, **request: Any) -> TaskResponse:
+    return client.create_task(name, **{"context": {}, "version": "1.0.0", "reason": "a test", **request})
+
+
+async def finished(app: tasker.App, client: Calls, **request: Any) -> TaskResponse:
+    created = await asyncio.to_thread(create, client, "orders", namespace="shop", **request)
     await app.finished(created.task_uuid)
     return created
-
-
-async def test_client_without_names_has_the_published_ones(app: tasker.App, http_server: HttpServer) -> None:
-    client = TaskerClient(base_url=http_server.address)
-    created = await finished(app, client, context={"amount": 703})
-    task = await asyncio.to_thread(client.get_task, created.task_uuid)
-    assert (task.initiator, task.source_system) == ("tasker-core-python", "tasker-core")
 
 
 @pytest.mark.parametrize("by", ["database", "server"])
@@ -116,10 +117,9 @@ async def test_what_is_refused_raises_the_same(app: tasker.App, clients: Clients
         (TaskNotFound, lambda: client.get_task(NOBODY)),
         (TaskNotFound, lambda: client.list_task_steps(NOBODY)),
         (StateMachineError, lambda: client.cancel_task(done.task_uuid)),
-        (DuplicateTask, lambda: client.create_task("orders", **shop, idempotency_key=f"refused {by}")),
-        (TemplateNotFound, lambda: client.create_task("orders", **shop, version="9.9.9")),
-        (InputInvalid, lambda: client.create_task("orders", namespace="shop", context={"amount": "many"})),
-        (UsageError, lambda: client.create_task("orders", **shop, colour="red")),
+        (DuplicateTask, lambda: create(client, "orders", **shop, idempotency_key=f"refused {by}")),
+        (TemplateNotFound, lambda: create(client, "orders", **shop, version="9.9.9")),
+        (InputInvalid, lambda: create(client, "orders", namespace="shop", context={"amount": "many"})),
         (UsageError, lambda: client.get_task("7")),
     ]
     for error, ask in refused:
@@ -131,7 +131,7 @@ async def test_what_is_refused_raises_the_same(app: tasker.App, clients: Clients
 async def test_an_input_that_is_no_object_is_refused_also_where_it_is_empty(clients: Clients, given: Any) -> None:
     for client in clients.values():
         with pytest.raises(TaskerError, match="an object"):
-            await asyncio.to_thread(client.create_task, "orders", namespace="shop", context=given)
+            await asyncio.to_thread(create, client, "orders", namespace="shop", context=given)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -153,7 +153,7 @@ async def test_a_task_is_cancelled_through_a_server(app: tasker.App, clients: Cl
     (plan,) = compile_text(WAITING).plans
     await app.plans.register(plan)
     for client in clients.values():
-        created = await asyncio.to_thread(client.create_task, "waiting", namespace="nobody")
+        created = await asyncio.to_thread(create, client, "waiting", namespace="nobody")
         done = await asyncio.to_thread(client.cancel_task, created.task_uuid)
         assert done == {"task_uuid": created.task_uuid, "status": "cancelled", "previous_status": "steps_in_process"}
 
@@ -170,23 +170,24 @@ async def test_the_server_of_the_environment_is_asked_and_that_of_a_profile(
     monkeypatch.setenv("TASKER_PROFILE", "here")
     assert (await asyncio.to_thread(TaskerClient().health_check)).healthy
 
-    with pytest.raises(ServerUnreachable):
-        await asyncio.to_thread(TaskerClient(base_url="http://127.0.0.1:9").health_check)
+    monkeypatch.setenv("TASKER_URL", "http://127.0.0.1:9")
+    with pytest.raises(RuntimeError, match="cannot be reached") as raised:
+        await asyncio.to_thread(TaskerClient().health_check)
+    assert isinstance(raised.value.__cause__, ServerUnreachable)
 
 
 async def test_a_program_of_tasker_core_asks_the_same_server(
     app: tasker.App, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import tasker_core
-
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:9/none")
     monkeypatch.setenv("TASKER_URL", http_server.address)
-    client = tasker_core.TaskerClient()
+    client = TaskerClient()
     request: dict[str, Any] = {"namespace": "shop", "context": {"amount": 721}}
     created = await asyncio.to_thread(client.create_task, "orders", **request)
     await app.finished(created.task_uuid)
 
-    assert (await asyncio.to_thread(client.get_task, created.task_uuid)).status == "complete"
+    task = await asyncio.to_thread(client.get_task, created.task_uuid)
+    assert (task.status, task.initiator, task.source_system) == ("complete", "tasker-core-python", "tasker-core")
     steps = await asyncio.to_thread(client.list_task_steps, created.task_uuid)
     assert [step.name for step in steps] == ["check", "charge"]
     assert (await asyncio.to_thread(client.get_step, created.task_uuid, steps[0].step_uuid)) == steps[0]

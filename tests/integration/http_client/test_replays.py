@@ -10,6 +10,7 @@ from tasker.client import HttpClient
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.services.operators.replays import FailureSelection
 from tasker.services.submission.submit import Submission
+from tests.support.registered import submit_registered
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 
@@ -19,7 +20,7 @@ async def test_a_group_is_planned_begun_listed_and_steered_as_beside_the_databas
 ) -> None:
     plan = (await app.plans.find("shop", "orders", "1.0.0")).plan
     for key in ("one", "two"):
-        task = await app.submit_request(plan, Submission({"amount": -1}, idempotency_key=f"replayed {key}"))
+        task = await submit_registered(app, plan, Submission({"amount": -1}, idempotency_key=f"replayed {key}"))
         await app.finished(task.task_uuid, timeout=20)
     through, group = HttpReplays(client), FailureSelection(namespace="shop")
 

@@ -18,8 +18,11 @@ from tasker.server.sockets import HttpServer, listen
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
+from tests.support.registered import submit_registered
 
 SHOWN = {"amount": 1, "large": 2**70, "small": 1e-7, "text": "é\u2028\N{WATER WAVE}", "nothing": None}
+CHANGED = ("first", "second")
+"""Schedules that commands change, one over each transport."""
 EACH = 2
 """Of every task that a command changes there is one for each transport."""
 
@@ -78,10 +81,13 @@ async def _fill(found: Served) -> None:
                 found.tasks.setdefault(purpose, []).append(report.task_uuid)
         with psycopg.connect(found.database) as connection:
             connection.execute(SAID, found.tasks["complete"])
-        later = await app.submit_request(plans["waiting"], Submission(run_at="2099-01-31T18:00:00Z"))
+        keys = {"cron": "0 2 * * *", "timezone": "Europe/Berlin", "context": {"amount": 1}}
+        for name in ("nightly", *CHANGED):
+            await app.schedules.create(f"shop/orders/{name}", keys)
+        later = await submit_registered(app, plans["waiting"], Submission(run_at="2099-01-31T18:00:00Z"))
         found.tasks["scheduled"] = [later.task_uuid]
         for purpose in ("waiting", "cancel", "pause"):
-            submitted = [await app.submit_request(plans["waiting"], Submission()) for _ in range(EACH)]
+            submitted = [await submit_registered(app, plans["waiting"], Submission()) for _ in range(EACH)]
             found.tasks[purpose] = [each.task_uuid for each in submitted]
 
 

@@ -68,6 +68,24 @@ EXACT = [
     "template list --limit 1",
     "template list --namespace shp",
     "template list --namespace shop --name ordrs",
+    "schedule list",
+    "schedule list --format json",
+    "schedule list --namespace shop --template orders --limit 1",
+    "schedule show shop/orders/nightly",
+    "schedule show shop/orders/nightly --format json",
+    "schedule show shop/orders/never",
+    "schedule show nightly",
+    "schedule next shop/orders/nightly --after 2027-03-26 --count 4",
+    "schedule next shop/orders/nightly --after 2027-03-26 --count 4 --format json",
+    "schedule next shop/orders/never",
+    "schedule backfill shop/orders/nightly --from 2020-03-26 --to 2020-03-30 --dry-run",
+    "schedule backfill shop/orders/nightly --from 2020-03-26 --to 2020-03-30 --dry-run --format json",
+    "schedule backfill shop/orders/nightly --from 2020-03-30 --to 2020-03-26",
+    "schedule backfill shop/orders/nightly --from 2010-03-30 --to 2020-03-26",
+    "schedule create shop/orders/other --cron nonsense --timezone Mars",
+    "schedule create shop/orders/other --every 5m",
+    "schedule create shop/orders/nightly --every 5m --set amount=1",
+    "schedule create shop/nothing/other --every 5m",
     "pause list",
     "pause list --format json",
     "pause nothing",
@@ -109,6 +127,9 @@ AT_ANOTHER_MOMENT = [
     "analytics performance",
     "analytics performance --format json",
     "analytics bottlenecks --format json",
+    "limit list",
+    "limit list --keys 5",
+    "limit list --format json",
     "analytics scaling --min-workers 1",
     "analytics scaling --format json",
     "broker status",
@@ -214,3 +235,30 @@ def test_a_replay_that_only_tells_is_not_among_what_was_done_by_hand(served: Ser
 def test_pruning_what_does_not_exist_says_so(served: Served) -> None:
     found = served.invoke("database", "db", "prune", "--completed-days", "1", "--namespace", "shpo", "--dry-run")
     assert (found.exit_code, "did you mean `shop`?" in found.stderr) == (2, True)
+
+
+OF_SCHEDULES = [
+    "schedule pause SCHEDULE --reason later",
+    "schedule pause SCHEDULE",
+    "schedule show SCHEDULE",
+    "schedule trigger SCHEDULE",
+    "schedule trigger SCHEDULE --reason now --format json",
+    "schedule backfill SCHEDULE --from 2020-03-26 --to 2020-03-28",
+    "schedule backfill SCHEDULE --from 2020-03-26 --to 2020-03-28 --format json",
+    "schedule show SCHEDULE --format json",
+    "schedule resume SCHEDULE",
+    "schedule resume SCHEDULE",
+    "schedule create SCHEDULE --every 1h --set amount=2 --overwrite",
+    "schedule delete SCHEDULE --format json",
+    "schedule delete SCHEDULE",
+]
+
+
+def test_a_schedule_changes_alike_over_both_transports(served: Served) -> None:
+    for command in OF_SCHEDULES:
+        said = [
+            MOVING.sub("*", UUID.sub("UUID", answer.output.replace(name, "SCHEDULE")))
+            for place, name in (("database", "first"), ("server", "second"))
+            for answer in [served.invoke(place, *command.replace("SCHEDULE", f"shop/orders/{name}").split())]
+        ]
+        assert said[0] == said[1], command

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.views.dead_letters import DeadLetter
 from tests.integration.web.conftest import Site
@@ -29,7 +29,7 @@ async def failed(app: tasker.App) -> DeadLetter:
 
 async def waiting(app: tasker.App) -> str:
     return (
-        await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
+        await app.submissions.submit(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
     ).task_uuid
 
 

@@ -11,7 +11,7 @@ import tasker
 from tasker.server.application import DescribedRoute
 from tasker.services.configuration.effective import effective_settings
 from tasker.services.configuration.plugins import PluginReport
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.settings.check import check
 from tasker.settings.nested import nested
@@ -24,7 +24,7 @@ number = count(500_000)
 
 async def waiting(app: tasker.App) -> str:
     return (
-        await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
+        await app.submissions.submit(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
     ).task_uuid
 
 
@@ -37,7 +37,7 @@ async def test_queues_processes_and_the_broker_are_told(app: tasker.App, site: S
     assert f'href="/ui/fleet/{worker.worker}"' in text
     shown = await site.text(f"fleet/{worker.worker}")
     assert "shop.check" in shown
-    assert "Steps that it runs" in shown
+    assert "Running steps" in shown
 
 
 @pytest.mark.parametrize("worker", ["nonsense", "00000000-0000-7000-8000-000000000000"])

@@ -20,7 +20,7 @@ import tasker
 from tasker.server.application import NotReady
 from tasker.server.envelope import RequestLimits
 from tasker.server.web.error_pages import answer_below
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING
@@ -55,7 +55,7 @@ async def scene(postgres: Stoppable) -> AsyncIterator[Scene]:
     async with tasker.App(postgres.server.url, work=False) as app:
         for text in (WAITING, ORDERS):
             await app.plans.register(compile_text(text).plans[0], force=True)
-        task = (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({})))).task_uuid
+        task = (await app.submissions.submit(TemplateSubmission("nobody", "waiting", None, Submission({})))).task_uuid
         entry = await app.dead_letters.open(task, actor="ada", notes="", reason="manual_dlq")
         yield Scene(app, postgres, task, entry.dlq_entry_uuid)
 
@@ -175,7 +175,7 @@ async def locked(url: str, table: LiteralString) -> AsyncIterator[None]:
 
 
 async def test_page_that_takes_too_long_is_a_page_and_keeps_a_form(app: tasker.App, module_database_url: str) -> None:
-    task = (await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": 1})))).task_uuid
+    task = (await app.submissions.submit(TemplateSubmission("nobody", "waiting", None, Submission({"n": 1})))).task_uuid
     async with offered(app, limits=RequestLimits(seconds=0.3)) as site:
         token = await site.token()
         async with locked(module_database_url, "tasker.saved_views"):

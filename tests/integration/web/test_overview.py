@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tasker
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tests.integration.web.conftest import Site
 
@@ -13,11 +13,11 @@ async def test_what_needs_a_person_is_a_link_to_it(app: tasker.App, site: Site) 
     assert "no dead letters" in await site.text()
     failed = await app.submit("shop/orders", {"amount": -1})
     await app.wait(failed.task_uuid)
-    await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({})))
+    await app.submissions.submit(TemplateSubmission("nobody", "waiting", None, Submission({})))
 
     text = await site.text()
 
-    assert "1 dead letter to look into" in text
+    assert "1 dead letter to resolve" in text
     assert 'href="/ui/dead-letters"' in text
     assert "nobody: 1 step in the queue, and no live worker" in text
     assert "shop/orders:1.0.0" in text

@@ -63,6 +63,6 @@ async def test_a_view_is_kept_with_its_row(app: tasker.App, site: Site, written:
 async def test_many_at_once_have_a_row_before_the_first(app: tasker.App, site: Site, written: Written) -> None:
     tasks = await waiting(app, 2)
     answer = await site.post("tasks/bulk", action="cancel", reason="no need", left=" ".join(tasks))
-    assert re.search("All 2 are dealt with", answer.text)
+    assert re.search("All 2 are processed", answer.text)
     assert written == [(False, None)]
     assert await newest(app, 1) == [("POST /ui/tasks/bulk", 200, None)]

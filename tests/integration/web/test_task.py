@@ -13,7 +13,7 @@ from markupsafe import escape
 import tasker
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
@@ -50,8 +50,8 @@ def actions(text: str) -> set[str]:
 
 
 async def waiting(app: tasker.App) -> str:
-    submitted = await app.submit_order(TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)})))
-    return submitted.task_uuid
+    order = TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}))
+    return (await app.submissions.submit(order)).task_uuid
 
 
 async def test_steps_of_a_large_task_are_shown_page_by_page(
@@ -160,7 +160,7 @@ async def test_a_step_can_be_asked_for_without_the_rest_of_the_page(app: tasker.
 
 async def test_why_a_step_does_not_move_stands_on_the_page(app: tasker.App, site: Site) -> None:
     text = await site.text(f"tasks/{await waiting(app)}")
-    assert "Why it is where it is" in text
+    assert "Why it has not finished" in text
     assert "no live worker" in text or "nobody" in text
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import tasker
 from tasker.server.web.pages.bulk import PORTION
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tests.integration.web.conftest import Site
 
@@ -34,7 +34,7 @@ async def waiting(app: tasker.App, many: int, tag: str = "held") -> list[str]:
     tasks = [
         TemplateSubmission("nobody", "waiting", None, Submission({"n": next(number)}, tags=[tag])) for _ in range(many)
     ]
-    return [answer.task_uuid for answer in await app.submit_orders(tasks)]  # type: ignore[union-attr]
+    return [answer.task_uuid for answer in await app.submissions.submit_many(tasks)]  # type: ignore[union-attr]
 
 
 async def found(site: Site, **words: str) -> list[str]:
@@ -207,7 +207,7 @@ async def test_many_tasks_are_retried_after_a_preview_a_portion_at_a_time(app: t
     assert "Go on with 3" in first.text
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', first.text))
     last = await closed.post("tasks/bulk", **{k: v for k, v in fields.items() if k != "form_token"})
-    assert f"All {len(failed)} are dealt with." in last.text
+    assert f"All {len(failed)} are processed." in last.text
 
     for task in failed:
         await app.wait(task)
@@ -220,7 +220,7 @@ async def test_many_tasks_are_retried_after_a_preview_a_portion_at_a_time(app: t
 async def test_many_tasks_are_cancelled_or_run_again(app: tasker.App, site: Site) -> None:
     open_tasks = await waiting(app, 2)
     answer = await site.post("tasks/bulk", action="cancel", reason="no need", left=" ".join(open_tasks))
-    assert "All 2 are dealt with." in answer.text
+    assert "All 2 are processed." in answer.text
     assert {(await app.tasks.report(task)).cancel_reason for task in open_tasks} == {"no need"}
     refused = await site.post("tasks/bulk", action="cancel", reason="again", left=" ".join(open_tasks))
     assert "0 done, 2 refused" in refused.text

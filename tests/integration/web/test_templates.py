@@ -12,7 +12,7 @@ import pytest
 
 import tasker
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tests.integration.web.conftest import Site
@@ -80,7 +80,7 @@ async def test_handlers_beside_another_workflow_are_no_workers_of_a_template(
     near = await app.submit(write_workflow(tmp_path / "near", text.format("near"), handlers), {})
     await app.wait(near.task_uuid)
     await app.plans.register(compile_text(text.format("far")).plans[0])
-    far = await app.submit_order(TemplateSubmission("shop", "far", None, Submission({})))
+    far = await app.submissions.submit(TemplateSubmission("shop", "far", None, Submission({})))
 
     async with asyncio.timeout(60):
         while [each.reason for each in (await app.tasks.explain(far.task_uuid)).reasons] != ["unserved"]:
@@ -164,6 +164,7 @@ async def test_a_task_is_submitted_by_the_form_of_its_schema(app: tasker.App, cl
         ),
         ({"input:/amount": "1", "correlation_id": "x"}, "correlation"),
         ({"input:/amount": "1", "delay": "5"}, "delay: expected a duration"),
+        ({"input:/amount": "1", "deadline": "soon"}, "deadline: expected a duration"),
         ({"input:/amount": "1", "run_at": "tomorrow"}, "run_at: expected a time with a zone"),
     ],
 )

@@ -137,8 +137,8 @@ async def test_reasons_of_a_wide_task_are_shown_when_asked_for(lab: Lab, tasks: 
         assert link is not None
         explained = await site.text(link[1])
 
-    assert "Why it is where it is" in explained
-    assert "TestError" in explained.partition("Why it is where it is")[2].partition("</section>")[0]
+    assert "Why it has not finished" in explained
+    assert "TestError" in explained.partition("Why it has not finished")[2].partition("</section>")[0]
 
 
 async def test_report_read_in_slices_is_the_report_read_at_once(

@@ -31,7 +31,7 @@ async def pay() -> dict[str, bool]:
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasker_webhooks.sending.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("tasker_webhooks.sending.POLL_SECONDS", 0.1)
     monkeypatch.setattr("tasker_webhooks.sending.BUSY_SECONDS", 0.05)
     monkeypatch.setattr("tasker_webhooks.sending.STANDBY_SECONDS", 0.1)
     monkeypatch.setattr("tasker_webhooks.sending.JOINING", BackoffPolicy(0.05, 0.05))

@@ -159,7 +159,7 @@ async def test_an_endpoint_that_is_gone_gets_nothing_after_it_has_said_so(
     keep = EventDeliveries.stop
 
     async def slowly(self: EventDeliveries, name: str, *, by: str, reason: str) -> bool:
-        await asyncio.sleep(3 * sending.LOOK_SECONDS)
+        await asyncio.sleep(3 * sending.POLL_SECONDS)
         return await keep(self, name, by=by, reason=reason)
 
     monkeypatch.setattr(EventDeliveries, "stop", slowly)

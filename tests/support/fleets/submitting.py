@@ -15,6 +15,7 @@ import tasker
 from tasker.services.submission.submit import Submission
 from tasker.services.workflows.files import load_plans
 from tests.support.fleets.mixture import mixture, slow_tasks, submit
+from tests.support.registered import submit_registered
 
 PAUSE_SECONDS = 0.03
 
@@ -25,7 +26,7 @@ def submit_folder(url: str, folder: Path) -> str:
     async def create() -> str:
         async with tasker.App(url, work=False) as app:
             (plan,) = load_plans(str(folder), None)
-            return (await app.submit_request(plan, Submission())).task_uuid
+            return (await submit_registered(app, plan, Submission())).task_uuid
 
     return asyncio.run(create())
 

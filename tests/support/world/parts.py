@@ -43,11 +43,11 @@ class WatchedEngine(Engine):
         """Nothing of an earlier story is left, not even whose turn it is: the same actions do the same again."""
         self.calls, self._turn = [], 0
 
-    async def call(self, function: str, args: Args, *, ends_told: bool = False) -> Answer:
+    async def call(self, function: str, args: Args, *, ends_logged: bool = False) -> Answer:
         if any("gv" in item for item in args.get("items", ())):
             await self._looked("graph")
         self.mail.sent = []
-        answer = await super().call(function, args, ends_told=ends_told)
+        answer = await super().call(function, args, ends_logged=ends_logged)
         await self.mail.look(self.connection)
         self._record(function, json.loads(to_json(args)), answer)
         return answer

@@ -99,7 +99,8 @@ def test_the_variable_names_a_level_and_levels_of_loggers(text: str, default: st
 
 def test_each_logger_belongs_to_the_published_name_of_one_part() -> None:
     written = re.compile(r"""getLogger\("(tasker\.[^."]+)""")
-    found = {name for file in (ROOT / "tasker").rglob("*.py") for name in written.findall(file.read_text())}
+    files = [file for folder in ("tasker", "compat") for file in (ROOT / folder).rglob("*.py")]
+    found = {name for file in files for name in written.findall(file.read_text())}
     named = [name for names in PARTS.values() for name in names]
     assert sorted(named) == sorted(found - {"tasker.handlers"}), "that is what handlers write"
 

@@ -35,7 +35,6 @@ COINCIDENCES: dict[tuple[str, str], str] = {
     ("RedisCache", "max_connections"): "connections of a cache, and not of the broker",
     ("RabbitmqSettings", "connection_timeout"): "connecting to the broker, and not listening to the database",
     ("HttpServer", "grace"): "a request that ends while its server stops, and not a step that is taken away",
-    ("WorkerConfig", "max_concurrent_handlers"): "what the published configuration of a worker promises",
 }
 """(class, name) of a default that is another's value by chance -> what else it is."""
 

@@ -54,7 +54,8 @@ def test_it_has_longer_to_end_than_it_gives_itself_and_a_worker_the_most_there_i
 def test_the_guide_says_how_much_of_it_is_for_steps_that_run() -> None:
     page = (ROOT / "docs" / "deploying.md").read_text("utf-8")
     running = grace_of(LONGEST_STOP_SECONDS)
-    assert f"{running:g} are for steps that run, the last {LONGEST_STOP_SECONDS - running:g} for giving back" in page
+    left = LONGEST_STOP_SECONDS - running
+    assert f"{running:g} are for running steps and the last {left:g} for the release of those" in " ".join(page.split())
 
 
 @pytest.mark.parametrize("files", ["compose", "kubernetes"])

@@ -81,6 +81,7 @@ class Bench:
         callable: str = "under_test",
         inputs: Mapping[str, Any] | None = None,
         apart: bool = False,
+        ends_at: float | None = None,
         **step: Any,
     ) -> Attempt:
         """An attempt of a step with that handler; keywords are fields of the step's plan."""
@@ -101,6 +102,7 @@ class Bench:
             correlation_id="01900000-0000-7000-8000-000000000003",
             inputs=inputs,
             isolated=apart,
+            ends_at=ends_at,
         )
         flag, above = AttemptCancelFlag(), {"above": {"n": 1}}
         return Attempt(claim, plan, planned, {"amount": 5}, above, flag, save or Saver(begun=begin))

@@ -39,8 +39,8 @@ def test_a_claim_that_is_answered_again_is_known_to_be_in_hand_while_its_handler
 def test_a_stored_result_lets_go_of_its_own_claim_and_not_of_the_next_attempt() -> None:
     running = InFlightClaim(claim(2), "handler")
     claims = holding(running)
-    claims.let_go([claim(1)])
+    claims.discard([claim(1)])
     assert claims.pairs() == [("step", 2)]
 
-    claims.let_go([claim(2)])
+    claims.discard([claim(2)])
     assert not claims.pairs()

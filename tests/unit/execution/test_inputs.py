@@ -175,3 +175,16 @@ def test_a_task_that_is_known_is_not_what_makes_room_for_those_that_are_learned_
     assert cache.knows("one", plan, plan.by_name["a"])
     cache.learn({"three": row()})
     assert cache.require("one")
+
+
+def test_a_deadline_that_was_lifted_is_that_of_the_newest_answer() -> None:
+    cache = InputCache()
+    cache.learn({"t": TaskInputs({}, "c", ends_at=5.0)})
+    for _ in range(OFTEN):
+        cache.require("t")
+    assert cache.often == [], "the next claim asks for its deadline"
+
+    cache.learn({"t": TaskInputs({}, "c")})
+
+    assert cache.require("t").ends_at is None
+    assert cache.often == ["t"]

@@ -104,7 +104,7 @@ async def test_a_short_wait_costs_no_write(blocks: Blocks) -> None:
     ("answer", "end", "reason"),
     [
         (False, ClaimLost, "it was taken away while it waited"),
-        (DatabaseUnavailable("gone"), ClaimReleased, "the start of its handler could not be told: gone"),
+        (DatabaseUnavailable("gone"), ClaimReleased, "the start of its handler could not be reported: gone"),
     ],
 )
 async def test_a_handler_is_not_called_unless_the_engine_knows_that_it_begins(

@@ -136,9 +136,9 @@ async def test_a_claim_does_not_wait_for_results_that_wait_for_a_locked_task() -
 
 def test_a_claim_leaves_the_slots_that_the_children_of_waiting_results_will_take() -> None:
     slots = Slots(10)
-    slots.promised = 7
+    slots.reserved_for_results = 7
     assert (slots.free, slots.claimable_slots) == (10, 3)
-    slots.promised = 12
+    slots.reserved_for_results = 12
     assert slots.claimable_slots == 0
 
 
@@ -151,7 +151,7 @@ def test_what_is_brought_beside_other_work_leaves_slots_for_claims(
 ) -> None:
     slots = Slots(100)
     slots.settle(slots.reserve(running), running)
-    slots.promised = promised
+    slots.reserved_for_results = promised
 
     with slots.reserve_for_flush(results, waits=False) as reservation:
         assert reservation.slots == offered

@@ -57,7 +57,7 @@ async def test_one_standstill_is_told_once_however_often_it_is_looked_at(caplog:
     dog = LoopWatchdog(clock, 1000, lambda: None)  # type: ignore[arg-type]
     for seconds in (0.9, 1.1, 1.9, 2.8, 3.7):
         clock.seconds = seconds
-        dog.look()
+        dog.check()
 
     assert dog.stalls == 1
 
@@ -67,10 +67,10 @@ async def test_a_process_that_stood_still_as_a_whole_accuses_nobody_of_blocking_
 ) -> None:
     clock = Hand()
     dog = LoopWatchdog(clock, 1000, lambda: None)  # type: ignore[arg-type]
-    dog.look()
+    dog.check()
     clock.seconds = 60.0
-    dog.look()
-    dog.look()
+    dog.check()
+    dog.check()
 
     assert dog.stalls == 0
     assert [message.split()[:2] for message in caplog.messages] == [["process_stood_still", "ms=60000:"]]
@@ -89,7 +89,7 @@ async def test_a_loop_that_turns_while_its_stack_is_taken_is_told_with_how_long_
     monkeypatch.setattr(sys, "_current_frames", turns)
     for seconds in (0.9, 1.1, 1.3):
         clock.seconds = seconds
-        dog.look()
+        dog.check()
 
     assert [message.split()[:2] for message in caplog.messages] == [
         ["event_loop_blocked", "ms=1100:"],
@@ -104,6 +104,6 @@ async def test_a_loop_that_turns_is_not_spoken_of(caplog: pytest.LogCaptureFixtu
     for _ in range(20):
         clock.seconds += 0.2
         dog._turned = clock.seconds
-        dog.look()
+        dog.check()
 
     assert not caplog.messages

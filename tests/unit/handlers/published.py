@@ -89,12 +89,6 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     (
         "tasker.types",
         """
-    WorkerState: STARTING = 'starting' | RUNNING = 'running' | SHUTTING_DOWN = 'shutting_down' | STOPPED = 'stopped'
-        | ERROR = 'error'
-    BootstrapConfig: worker_id = None | namespace = 'default' | config_path = None | log_level = 'info'
-    BootstrapResult: success | handle_id | worker_id | status | message = None | error_message = None
-    WorkerStatus: running | environment = None | worker_core_status = None | web_api_enabled = None |
-        supported_namespaces = None | database_pool_size = None | database_pool_idle = None | error = None
     StepHandlerCallResult: success | result = {} | error_message = None | metadata = {}
     LogContext: correlation_id = None | task_uuid = None | step_uuid = None | namespace = None | operation = None
     ResultStatus: SUCCESS = 'completed' | FAILURE = 'error' | RETRYABLE_ERROR = 'retryable_error' | PERMANENT_ERROR
@@ -102,22 +96,12 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     ErrorType: PERMANENT_ERROR = 'permanent_error' | RETRYABLE_ERROR = 'retryable_error' | VALIDATION_ERROR =
         'validation_error' | TIMEOUT = 'timeout' | HANDLER_ERROR = 'handler_error' | is_standard(error_type) |
         is_typically_retryable(error_type)
-    StepError: error_type | message | stack_trace = None | retryable = True | metadata = {}
-    StepExecutionResult: step_uuid | task_uuid | success | status | execution_time_ms | result = None | error = None
-        | worker_id = None | correlation_id = None | metadata = {} | success_result(step_uuid, task_uuid, result,
-        execution_time_ms, worker_id, correlation_id=None, metadata=None) | failure_result(step_uuid, task_uuid,
-        error, execution_time_ms, worker_id, correlation_id=None, metadata=None)
-    FfiStepEvent: event_id | task_uuid | step_uuid | correlation_id | task_correlation_id = None |
-        parent_correlation_id = None | task_sequence_step | trace_id = None | span_id = None
-    FfiDispatchMetrics: pending_count | oldest_pending_age_ms = None | newest_pending_age_ms = None |
-        oldest_event_id = None | starvation_detected = False | starving_event_count = 0
-    StarvationWarning: event_id | step_uuid | pending_duration_ms | threshold_ms
-    StepContext: event | task_uuid | step_uuid | correlation_id | handler_name | input_data = {} |
+    StepContext: task_uuid | step_uuid | correlation_id | handler_name | input_data = {} |
         dependency_results = {} | step_config = {} | step_inputs = {} | retry_count = 0 | max_retries = 3 |
-        from_ffi_event(event, handler_name) | get_dependency_result(step_name) | get_input(key) | get_config(key) |
+        get_dependency_result(step_name) | get_input(key) | get_config(key) |
         is_retry() | is_last_retry() | get_input_or(key, default=None) | get_dependency_field(step_name, *path) |
         @checkpoint | @checkpoint_cursor | @checkpoint_items_processed | @accumulated_results | has_checkpoint() |
-        get_dependency_result_keys() | get_all_dependency_results(prefix) | @task_sequence_step
+        get_dependency_result_keys() | get_all_dependency_results(prefix)
     StepHandlerResult: is_success | result = None | error_message = None | error_type = None | error_code = None |
         retryable = True | metadata = {} | success(result, metadata=None) | failure(message,
         error_type='handler_error', retryable=True, metadata=None, error_code=None) | is_success_result() |
@@ -126,14 +110,6 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
         fired_at | fired_by
     ExecutionResult: success | result = None | error_message = None | error_type = None | execution_time_ms = None
     InProcessDomainEvent: event_id | event_name | event_version | metadata | payload = {} | execution_result = None
-    ComponentHealth: name | status | pool_size = None | pool_idle = None
-    HealthCheck: status | is_running | components = {} | rust = {} | python = {}
-    WorkerMetrics: dispatch_channel_pending = 0 | oldest_pending_age_ms = None | newest_pending_age_ms = None |
-        starvation_detected = False | starving_event_count = 0 | database_pool_size = 0 | database_pool_idle = 0 |
-        environment = None | steps_processed = 0 | steps_succeeded = 0 | steps_failed = 0 | steps_in_progress = 0
-    WorkerConfig: environment = None | supported_namespaces = [] | web_api_enabled = False | database_pool_size = 0
-        | polling_interval_ms = 10 | starvation_threshold_ms = 1000 | max_concurrent_handlers = 10 |
-        handler_timeout_ms = 30000
     DecisionType: CREATE_STEPS = 'create_steps' | NO_BRANCHES = 'no_branches'
     DecisionPointOutcome: decision_type | next_step_names = [] | dynamic_steps = None | reason = None |
         routing_context = {} | create_steps(step_names, dynamic_steps=None, routing_context=None) |
@@ -157,25 +133,6 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
         aggregate_batch_results(worker_results, max_errors=100)
     BatchAggregationResult: total_processed | total_succeeded | total_failed | total_skipped | batch_count |
         success_rate | errors = [] | error_count
-    ClientStepReadiness: workflow_step_uuid | task_uuid | named_step_uuid | name | current_state |
-        dependencies_satisfied | retry_eligible | ready_for_execution | last_failure_at = None | next_retry_at =
-        None | total_parents | completed_parents | attempts | max_attempts | backoff_request_seconds = None |
-        last_attempted_at = None
-    ClientTaskResponse: task_uuid | name | namespace | version | status | created_at | updated_at | completed_at =
-        None | context = {} | initiator | source_system | reason | priority = None | tags = None | correlation_id |
-        parent_correlation_id = None | total_steps | pending_steps | in_progress_steps | completed_steps |
-        failed_steps | ready_steps | execution_status | recommended_action | completion_percentage | health_status |
-        steps = []
-    ClientPaginationInfo: page | per_page | total_count | total_pages | has_next | has_previous
-    ClientTaskListResponse: tasks | pagination
-    ClientStepResponse: step_uuid | task_uuid | name | created_at | updated_at | completed_at = None | results =
-        None | current_state | dependencies_satisfied | retry_eligible | ready_for_execution | total_parents |
-        completed_parents | attempts | max_attempts | last_failure_at = None | next_retry_at = None |
-        last_attempted_at = None
-    ClientStepAuditResponse: audit_uuid | workflow_step_uuid | transition_uuid | task_uuid | recorded_at |
-        worker_uuid = None | correlation_id = None | success | execution_time_ms = None | result = None | step_name
-        | from_state = None | to_state
-    ClientHealthResponse: status | timestamp
     """,
     ),
     (
@@ -196,7 +153,6 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     AuthorizationError:
     ConfigurationError:
     BusinessLogicError:
-    FFIError: retryable = True
     """,
     ),
     (
@@ -265,24 +221,7 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     HandlerRegistry: __init__() | instance(skip_bootstrap=False) | reset_instance() | register(name, handler_class)
         | unregister(name) | resolve(handler_spec) | @resolver_chain | get_handler_class(name) | is_registered(name)
         | list_handlers() | handler_count() | clear() | discover_handlers(package_name, base_class=None) |
-        bootstrap_handlers() | template_discovery_info()
-    """,
-    ),
-    (
-        "tasker.models",
-        """
-    HandlerWrapper: callable | initialization = {} | handler_method = None | resolver = None | from_dict(data)
-    StepDefinitionWrapper: name | description | handler | dependencies = [] | retry = {} | timeout_seconds = 30 |
-        publishes_events = [] | from_dict(data)
-    DependencyResultsWrapper: from_dict(data) | get_result(step_name) | get_results(step_name) | keys()
-    WorkflowStepWrapper: workflow_step_uuid | task_uuid | name | named_step_uuid = None | retryable = True |
-        max_attempts = 3 | in_process = False | processed = False | processed_at = None | attempts = 0 |
-        last_attempted_at = None | backoff_request_seconds = 0 | inputs = {} | results = {} | created_at = None |
-        updated_at = None | from_dict(data)
-    TaskWrapper: task_uuid | context = {} | namespace_name = '' | task_name = '' | task_version = '' |
-        correlation_id = None | parent_correlation_id = None | from_dict(data)
-    TaskSequenceStepWrapper: task | workflow_step | dependency_results | step_definition | from_dict(data) |
-        get_task_field(field_name) | get_dependency_result(step_name) | get_results(step_name)
+        bootstrap_handlers()
     """,
     ),
     (
@@ -312,64 +251,10 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.template_discovery",
-        """
-    TemplatePath: find_template_config_directory() | discover_template_files(template_dir)
-    TemplateParser: extract_handler_callables(template_file) | extract_handlers_from_template(template_data) |
-        extract_template_metadata(template_file)
-    HandlerDiscovery: discover_all_handlers(template_dir) | discover_template_metadata(template_dir) |
-        discover_handlers_by_namespace(template_dir)
-    """,
-    ),
-    (
-        "tasker.event_bridge",
-        """
-    EventNames: STEP_EXECUTION_RECEIVED = 'step.execution.received' | STEP_COMPLETION_SENT = 'step.completion.sent'
-        | STEP_CHECKPOINT_YIELD = 'step.checkpoint_yield.sent' | HANDLER_REGISTERED = 'handler.registered' |
-        HANDLER_ERROR = 'handler.error' | POLLER_METRICS = 'poller.metrics' | POLLER_ERROR = 'poller.error'
-    EventBridge: __init__() | instance() | reset_instance() | start() | stop() | subscribe(event, handler) |
-        subscribe_once(event, handler) | unsubscribe(event, handler) | publish(event, *args, **kwargs) |
-        listener_count(event) | listeners(event) | @is_active | @event_schema
-    """,
-    ),
-    (
         "tasker.logging",
         """
     -: log_error(message, fields=None) | log_warn(message, fields=None) | log_info(message, fields=None) |
         log_debug(message, fields=None) | log_trace(message, fields=None)
-    """,
-    ),
-    (
-        "tasker.exceptions",
-        """
-    TaskerError:
-    WorkerNotInitializedError:
-    WorkerBootstrapError:
-    WorkerAlreadyRunningError:
-    FFIError:
-    ConversionError:
-    """,
-    ),
-    (
-        "tasker.step_execution_subscriber",
-        """
-    StepExecutionSubscriber: __init__(event_bridge, handler_registry, worker_id) | start() | stop() | @is_active |
-        @worker_id
-    StepExecutionError: __init__(message, error_type='step_execution_error', retryable=True)
-    """,
-    ),
-    (
-        "tasker.bootstrap",
-        """
-    -: bootstrap_worker(config=None) | stop_worker() | get_worker_status() | transition_to_graceful_shutdown() |
-        is_worker_running()
-    """,
-    ),
-    (
-        "tasker.worker",
-        """
-    Worker: __init__() | start(handler_packages=None, config=None) | stop() | instance() | reset_instance() |
-        @worker_id | @is_running | @bootstrap_result
     """,
     ),
     (
@@ -393,17 +278,6 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
         recorded_at = '' | worker_uuid = None | correlation_id = None | success = False | execution_time_ms = None |
         result = None | step_name = '' | from_state = None | to_state = '' | from_dict(data)
     HealthResponse: healthy = False | status = '' | timestamp = '' | from_dict(data)
-    TaskerClient: __init__(initiator='tasker-core-python', source_system='tasker-core') | create_task(name, *,
-        namespace='default', context=None, version='1.0.0', reason='Task requested', **kwargs) | get_task(task_uuid) |
-        list_tasks(*, limit=50, offset=0, namespace=None, status=None) | cancel_task(task_uuid) |
-        list_task_steps(task_uuid) | get_step(task_uuid, step_uuid) | get_step_audit_history(task_uuid, step_uuid) |
-        health_check()
-    """,
-    ),
-    (
-        "tasker.observability",
-        """
-    -: get_health_check() | get_metrics() | get_worker_config()
     """,
     ),
 )

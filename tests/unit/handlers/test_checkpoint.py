@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pickle
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tasker.batch_processing import BatchableHandler
 from tasker.errors import ValidationError
-from tasker.step_handler import CheckpointYield, checkpoint_yield
+from tasker.step_handler import AgainIn, CheckpointYield, again_in, checkpoint_yield
 from tasker.types import BatchWorkerContext, StepContext, StepHandlerResult
 from tests.unit.handlers.support import context, worker_inputs
 
@@ -65,3 +66,24 @@ def test_a_count_that_is_no_count_is_refused(count: Any) -> None:
 def test_a_yield_travels_between_processes() -> None:
     again = pickle.loads(pickle.dumps(CheckpointYield(10, 3, {"a": 1})))
     assert (again.cursor, again.items_processed, again.accumulated_results) == (10, 3, {"a": 1})
+
+
+@pytest.mark.parametrize(("delay", "seconds"), [(30, 30.0), ("1h", 3600.0), (timedelta(minutes=2), 120.0), (0, 0.0)])
+def test_a_delay_until_the_next_call_is_a_duration(delay: Any, seconds: float) -> None:
+    with pytest.raises(AgainIn) as caught:
+        again_in(delay, reason="later")
+    assert (caught.value.seconds, caught.value.reason, caught.value.limit) == (seconds, "later", 100)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"delay": "soon"}, "delay: expected a duration such as 90s"),
+        ({"delay": -1}, "delay: expected a duration from 0s"),
+        ({"delay": 1, "limit": 0}, "limit: expected a whole number from 1 to 10000, got 0"),
+        ({"delay": 1, "limit": True}, "limit: expected a whole number"),
+    ],
+)
+def test_a_delay_or_limit_out_of_range_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        again_in(**arguments)

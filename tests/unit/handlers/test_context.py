@@ -163,34 +163,6 @@ def test_a_handler_sees_that_it_should_stop() -> None:
     assert context().cancelled is False
 
 
-def test_the_event_form_says_the_same_as_the_context() -> None:
-    made = context({"amount": 5}, results={"a": {"x": 1}}, config={"k": 1}, checkpoint=CHECKPOINT, attempt=2)
-    again = StepContext.from_ffi_event(made.event, made.handler_name)
-    for field in StepContext.model_fields:
-        assert getattr(again, field) == getattr(made, field)
-    assert again.checkpoint == CHECKPOINT
-    assert (again.step_name, again.namespace) == ("charge", "shop")
-    assert made.event.event_id == again.event.event_id
-
-
-def test_the_task_may_sit_one_level_deeper_in_an_event() -> None:
-    event = context({"amount": 5}).event
-    nested = {**event.task_sequence_step, "task": {"task": event.task_sequence_step["task"], "task_name": "checkout"}}
-    assert StepContext.from_ffi_event(event.model_copy(update={"task_sequence_step": nested}), "charge").input_data == {
-        "amount": 5
-    }
-
-
-def test_wrapped_objects_are_there_for_older_code() -> None:
-    made = context({"amount": 5}, results={"a": {"x": 1}})
-    assert made.task.context == {"amount": 5}
-    wrapped = made.task_sequence_step
-    assert wrapped.get_task_field("amount") == 5
-    assert wrapped.get_dependency_result("a") == {"x": 1}
-    assert wrapped.dependency_results.get("gone", {}) == {}
-    assert (wrapped.workflow_step.name, wrapped.step_definition.handler.callable) == ("charge", "charge")
-
-
 def test_a_handler_cannot_change_what_the_worker_keeps() -> None:
     task_context = {"amount": 5}
     context(task_context).input_data["amount"] = 6
@@ -209,8 +181,16 @@ def test_a_context_for_tests_is_like_that_of_a_worker() -> None:
     made = step_context({"a": 1}, results={"up": {"n": 2}}, config={"size": 3}, attempt=2, name="charge")
     assert (made.get_input("a"), made.get_dependency_field("up", "n"), made.get_config("size")) == (1, 2, 3)
     assert (made.retry_count, made.is_last_retry(), made.step_name, made.checkpoint) == (1, False, "charge", None)
-    assert made.event.task_sequence_step
 
     batch = BatchWorkerContext.from_step_context(step_context(batch=(10, 30), checkpoint={"cursor": 12}))
     assert batch is not None
     assert (batch.start_cursor, batch.end_cursor, batch.batch_size, batch.checkpoint_cursor) == (10, 30, 20, 12)
+
+
+def test_a_context_has_the_token_of_its_claim_and_none_outside_of_a_worker() -> None:
+    made = context({"n": 1})
+    made._claim = replace(made._claim, token=7)
+
+    assert made.fencing_token == 7
+    made._claim = None
+    assert made.fencing_token == 0

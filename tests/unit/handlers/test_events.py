@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,118 +15,11 @@ from tasker.domain_events import (
     StepEventContext,
     SubscriberRegistry,
 )
-from tasker.errors import TemplateError, UsageError
-from tasker.event_bridge import EventBridge, EventNames
+from tasker.errors import UsageError
 from tasker.handlers.events.poller import InProcessChannel
-from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.logging import log_info, log_trace
-from tasker.step_execution_subscriber import StepExecutionSubscriber
-from tasker.step_handler import checkpoint_yield, step_handler
-from tasker.template_discovery import HandlerDiscovery, TemplateParser, TemplatePath
-from tasker.types import InProcessDomainEvent, LogContext, StepContext, StepExecutionResult
+from tasker.types import InProcessDomainEvent, LogContext
 from tests.unit.handlers.support import context
-
-
-@pytest.fixture
-def bridge() -> Iterator[EventBridge]:
-    made = EventBridge()
-    made.start()
-    yield made
-    made.stop()
-
-
-def test_a_listener_that_raises_does_not_stop_the_others(bridge: EventBridge, caplog: pytest.LogCaptureFixture) -> None:
-    heard: list[int] = []
-    bridge.subscribe("e", lambda value: 1 / 0)
-    bridge.subscribe("e", heard.append)
-    bridge.subscribe_once("e", heard.append)
-    bridge.publish("e", 1)
-    bridge.publish("e", 2)
-    assert heard == [1, 1, 2]
-    assert "a listener of e failed" in caplog.text
-
-
-def test_nothing_is_delivered_outside_start_and_stop() -> None:
-    heard: list[int] = []
-    bridge = EventBridge()
-    bridge.subscribe("e", heard.append)
-    bridge.publish("e", 1)
-    bridge.start()
-    bridge.unsubscribe("e", heard.append)
-    bridge.publish("e", 2)
-    bridge.stop()
-    assert (heard, bridge.is_active, bridge.listener_count("e")) == ([], False, 0)
-
-
-def test_registrations_are_published(bridge: EventBridge) -> None:
-    heard: list[tuple[str, Any]] = []
-    bridge.subscribe(EventNames.HANDLER_REGISTERED, lambda *args: heard.append(args))
-    registry = HandlerRegistry()
-    registry.register("a", int)
-    bridge.stop()
-    registry.register("b", int)
-    assert heard == [("a", int)]
-
-
-def test_the_shared_bridge_stops_when_it_is_reset() -> None:
-    bridge = EventBridge.instance()
-    bridge.start()
-    EventBridge.reset_instance()
-    assert bridge.is_active is False
-    assert EventBridge.instance() is not bridge
-    assert set(bridge.event_schema) == {v for k, v in vars(EventNames).items() if k.isupper()}
-
-
-@step_handler("charge")
-def charge(context: StepContext) -> Any:
-    if context.get_input("yield"):
-        checkpoint_yield(5, 5)
-    if context.get_input("fail"):
-        raise KeyError("card")
-    return {"charged": context.get_input("amount")}
-
-
-@step_handler("charge")
-async def charge_later() -> Any:
-    return {"charged": "later"}
-
-
-def completed(bridge: EventBridge, handler: Any, made: StepContext) -> list[Any]:
-    registry = HandlerRegistry()
-    if handler:
-        registry.register("charge", handler)
-    heard: list[Any] = []
-    for name in (EventNames.STEP_COMPLETION_SENT, EventNames.STEP_CHECKPOINT_YIELD):
-        bridge.subscribe(name, lambda *args: heard.append(args[-1]))
-    subscriber = StepExecutionSubscriber(bridge, registry, "worker-1")
-    subscriber.start()
-    bridge.publish(EventNames.STEP_EXECUTION_RECEIVED, made.event)
-    subscriber.stop()
-    bridge.publish(EventNames.STEP_EXECUTION_RECEIVED, made.event)
-    return heard
-
-
-@pytest.mark.parametrize("handler", [charge, charge_later])
-def test_a_step_that_arrives_as_an_event_is_run_once(bridge: EventBridge, handler: Any) -> None:
-    (result,) = completed(bridge, handler, context({"amount": "later"}))
-    assert isinstance(result, StepExecutionResult)
-    assert (result.success, result.result, result.worker_id) == (True, {"charged": "later"}, "worker-1")
-
-
-def test_a_failed_step_is_reported(bridge: EventBridge) -> None:
-    (result,) = completed(bridge, charge, context({"fail": True}))
-    assert (result.success, result.status) == (False, "retryable_error")
-    assert "KeyError" in result.error.stack_trace
-
-
-def test_a_step_that_nobody_handles_is_reported(bridge: EventBridge) -> None:
-    (result,) = completed(bridge, None, context())
-    assert (result.status, result.error.error_type) == ("permanent_error", "handler_not_found")
-
-
-def test_a_yield_is_reported_as_a_yield(bridge: EventBridge) -> None:
-    (stop,) = completed(bridge, charge, context({"yield": True}))
-    assert stop.cursor == 5
 
 
 class Payments(BasePublisher):
@@ -287,39 +178,3 @@ def test_fields_are_written_behind_the_message(caplog: pytest.LogCaptureFixture)
         "Started operation=charge",
     ]
     assert caplog.records[0].__dict__["fields"] == {"success": True, "duration_ms": 150}
-
-
-TEMPLATE = """
-name: checkout
-namespace_name: shop
-version: 1.0
-steps:
-  - {name: a, handler: {callable: validate}}
-  - {name: b, handler: charge}
-  - {name: c, handler: charge}
-"""
-
-
-def test_templates_in_a_folder_tell_their_handlers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "shop").mkdir()
-    file = tmp_path / "shop" / "workflow.yaml"
-    file.write_text(TEMPLATE + "---\n" + TEMPLATE.replace("shop", "bank").replace("validate", "check"))
-    (tmp_path / "settings.yml").write_text("a: 1\n")
-    assert TemplateParser.extract_handler_callables(file) == ["validate", "charge", "check"]
-    assert HandlerDiscovery.discover_all_handlers(tmp_path) == ["charge", "check", "validate"]
-    assert HandlerDiscovery.discover_handlers_by_namespace(tmp_path) == {
-        "shop": ["charge", "validate"],
-        "bank": ["charge", "check"],
-    }
-    assert TemplateParser.extract_template_metadata(file)["version"] == "1.0"
-    monkeypatch.setenv("TASKER_TEMPLATE_PATH", str(tmp_path))
-    assert TemplatePath.find_template_config_directory() == tmp_path
-    info = HandlerRegistry().template_discovery_info()
-    assert (info["template_count"], info["handlers"], info["registered"]) == (2, ["charge", "check", "validate"], [])
-
-
-def test_a_file_that_is_not_yaml_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "broken.yaml"
-    file.write_text("a: [1\n")
-    with pytest.raises(TemplateError, match=r"broken\.yaml is not YAML"):
-        TemplateParser.extract_handler_callables(file)

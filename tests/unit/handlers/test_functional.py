@@ -72,7 +72,8 @@ def test_a_result_passes_through() -> None:
     [
         (PermanentError("gone", error_code="E"), "permanent_error", False),
         (RetryableError("busy", retry_after=5), "retryable_error", True),
-        (KeyError("x"), "handler_error", True),
+        (ValueError("x"), "handler_error", True),
+        (KeyError("x"), "handler_error", False),
     ],
 )
 def test_what_a_function_raises_becomes_a_failure(error: Exception, error_type: str, retryable: bool) -> None:

@@ -73,9 +73,9 @@ def test_raising_a_step_execution_error_equals_returning_that_failure() -> None:
 
 
 def test_any_other_exception_is_retryable_and_leaves_its_trace() -> None:
-    failure = failure_from_exception(raised(KeyError("amount")))
+    failure = failure_from_exception(raised(ValueError("amount")))
     assert (failure.error_type, failure.retryable) == ("handler_error", True)
-    assert failure.metadata["exception_type"] == "KeyError"
+    assert failure.metadata["exception_type"] == "ValueError"
     assert "test_outcome.py" in failure.metadata["traceback"]
 
 

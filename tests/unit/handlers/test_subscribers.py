@@ -144,7 +144,7 @@ def test_a_poller_that_was_stopped_brings_events_again_when_it_is_started(blocks
 def test_whom_nothing_fits_gets_no_thread() -> None:
     made: list[dict[str, Any]] = []
     listener = SubscriberThread("x", made.append, lambda name: False, lambda error: None, InProcessEvents())
-    listener.tell("n.1", {})
+    listener.enqueue("n.1", {})
     assert (listener.waiting, made) == (0, [])
     assert not [each for each in threading.enumerate() if each.name == "tasker subscriber x"]
 

@@ -112,7 +112,7 @@ def test_statistics_of_nothing_are_those_of_a_system_without_fault() -> None:
 def test_statistics_count_what_was_found_and_how() -> None:
     tally = Tally()
     for number in range(8):
-        tally.succeeded(float(number), found=3 * (number % 2 == 0), polled=number == 4, seconds=0.01 * number)
+        tally.succeeded(float(number), received=3 * (number % 2 == 0), polled=number == 4, seconds=0.01 * number)
     tally.look_failed(8.0)
     found = tally.statistics(9.0, HYBRID)
     assert (found.events_processed, found.events_failed, found.found_by_polling) == (4, 1, 1)
@@ -133,7 +133,7 @@ def test_errors_of_the_last_minute_are_those_of_the_last_minute(events: list[tup
             tally.look_failed(now)
             failures.append(now)
         else:
-            tally.succeeded(now, found=random.Random(now).getrandbits(1), polled=False, seconds=None)
+            tally.succeeded(now, received=random.Random(now).getrandbits(1), polled=False, seconds=None)
     assert tally.errors_in_last_minute(now) == sum(at > now - 60 for at in failures)
 
 
@@ -158,7 +158,7 @@ def test_health_names_its_reason() -> None:
 def test_errors_in_a_row_are_unhealthy_until_one_look_succeeds() -> None:
     tally = failed(3)
     assert judge_health(SETTINGS, HYBRID, tally, 0.0) == ListeningHealth(HealthStatus.UNHEALTHY, "3 errors in a row")
-    tally.succeeded(0.0, found=False, polled=False, seconds=None)
+    tally.succeeded(0.0, received=False, polled=False, seconds=None)
     assert judge_health(SETTINGS, HYBRID, tally, 0.0) == ListeningHealth()
 
 
@@ -167,7 +167,7 @@ def test_more_errors_in_a_minute_than_allowed_are_unhealthy_even_between_success
     tally = Tally()
     for number in range(3):
         tally.look_failed(float(number))
-        tally.succeeded(float(number), found=True, polled=False, seconds=None)
+        tally.succeeded(float(number), received=True, polled=False, seconds=None)
     assert judge_health(settings, HYBRID, tally, 3.0).reason == "3 errors in the last minute"
     assert judge_health(settings, HYBRID, tally, 61.0) == ListeningHealth()
     silent = replace(settings, health=settings.health.replace(enabled=False))

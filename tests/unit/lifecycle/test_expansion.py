@@ -132,7 +132,7 @@ def test_a_name_that_exists_changes_nothing_and_is_said() -> None:
 def test_naming_a_convergence_is_tolerated_and_said() -> None:
     expansion = expand(APPROVAL, "route", create_steps("auto", "finalize"), [step("validate"), step("route")])
     assert created(expansion)["finalize"] == ("route", "auto")
-    assert "it is created by itself" in expansion.warnings[0]
+    assert "creates it automatically" in expansion.warnings[0]
 
 
 def refused(plan, parent: str, result: Any, existing=None, limits: ExpansionLimits | None = None) -> OutcomeError:

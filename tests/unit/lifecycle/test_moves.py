@@ -27,6 +27,7 @@ BY_HAND = {
     "expire": [paths.STEP_FAIL_UNSTARTED, paths.STEP_FAIL_UNSERVED, paths.STEP_FAIL, paths.STEP_EXPIRE_RETRY],
     "release": [paths.STEP_RELEASE],
     "defer": [paths.STEP_DEFER],
+    "snooze": [paths.STEP_DEFER],
     "hold": [paths.STEP_PUT_ASIDE],
     "promote": [paths.STEP_PROMOTE_HELD],
     "reset": [paths.STEP_RESET_HELD],

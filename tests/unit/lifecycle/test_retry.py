@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasker.engine.retry import STRATEGIES, Fail, FailReason, Retry, decide_failure, delay_ms, is_eligible
-from tasker.handlers.claims import Failure
+from tasker.handlers.claims import Failure, RetryTimes
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 
@@ -247,3 +247,36 @@ def test_the_delay_after_thousands_of_failures_is_the_cap(failures: int) -> None
 @pytest.mark.parametrize(("random", "delay"), [(0.0, 0), (0.25, 1000), (0.5, 2000), (0.999, 3996)])
 def test_full_jitter_takes_any_part_of_the_delay_and_no_more(random: float, delay: int) -> None:
     assert delay_ms(RetryPolicy(backoff_base_ms=2000, jitter="full"), 2, random) == delay
+
+
+# What cannot be in time is not waited for.
+
+
+def reason(policy: RetryPolicy, times: RetryTimes, failure: Failure = TRANSIENT) -> FailReason | None:
+    decision = decide_failure(policy, 1, failure, 0.5, times)
+    return decision.reason if isinstance(decision, Fail) else None
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "expected"), [(1001, None), (1000, "deadline_too_near"), (-5, "deadline_too_near")]
+)
+def test_a_retry_due_behind_the_deadline_fails_at_once(left_ms: int, expected: str | None) -> None:
+    assert reason(RetryPolicy(backoff_base_ms=1000), RetryTimes(left_ms=left_ms)) == expected
+
+
+def test_a_delay_that_the_failure_requests_must_be_in_time_too() -> None:
+    away = replace(TRANSIENT, retry_after=7200.0)
+
+    decision = decide_failure(RetryPolicy(), 1, away, 0.5, RetryTimes(left_ms=3_600_000))
+
+    assert decision == Fail(
+        FailReason.DEADLINE_TOO_NEAR,
+        "the next attempt would begin in 7200s, and 3600s are left until the deadline of the task",
+    )
+
+
+@pytest.mark.parametrize(("ran_ms", "expected"), [(0, None), (59_000, None), (59_001, "max_elapsed")])
+def test_no_attempt_begins_after_max_elapsed(ran_ms: int, expected: str | None) -> None:
+    policy = RetryPolicy(max_attempts=FOREVER, max_elapsed_ms=60_000)
+
+    assert reason(policy, RetryTimes(ran_ms=ran_ms)) == expected

@@ -26,7 +26,7 @@ FULL = replace(QUIET, in_hand=32, step_seconds=1)
         (replace(QUIET, depth=9), 3, "only 9 steps wait"),
         (replace(QUIET, depth=9_999), 50, "9999 steps wait; no more than max_workers"),
         (replace(QUIET, workers=2), 2, "only 0 steps wait; no fewer than min_workers"),
-        (replace(QUIET, depth=3, workers=0, slots=0), 2, "3 steps wait, and nobody works; no fewer than min_workers"),
+        (replace(QUIET, depth=3, workers=0, slots=0), 2, "3 steps wait without a worker; no fewer than min_workers"),
         (replace(QUIET, in_hand=31), 4, "all of them have something to do"),
         (replace(QUIET, in_hand=30), 3, "only 0 steps wait"),
         (replace(QUIET, steady_seconds=299), 4, "a worker has started or stopped lately"),

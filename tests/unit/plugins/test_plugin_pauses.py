@@ -60,7 +60,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 async def tell(plugins: PluginHost, *values: int) -> None:
     for value in values:
-        plugins.tell(HOOK, value)
+        plugins.notify(HOOK, value)
         await plugins.settle()
 
 
@@ -115,18 +115,18 @@ async def test_plugin_whose_call_returns_late_is_told_again_after_its_pause(cloc
         heard.append(value)
 
     thread = PluginThread("one", {HOOK: hear}, LIMITS, clock.monotonic)
-    thread.tell(HOOK, 1)
+    thread.enqueue(HOOK, 1)
     until(lambda: thread.waiting == 0, "the call is under way")
     clock.now += 31
-    thread.tell(HOOK, 2)
+    thread.enqueue(HOOK, 2)
     assert thread.account.off == "a call has not returned for 30 seconds"
     clock.now += 60
-    thread.tell(HOOK, 3)
+    thread.enqueue(HOOK, 3)
     assert thread.account.off, "it has still not returned"
     stuck.set()
     await asyncio.wrap_future(thread.settled())
     clock.now += 120
-    thread.tell(HOOK, 4)
+    thread.enqueue(HOOK, 4)
     await asyncio.wrap_future(thread.settled())
     assert (thread.account.off, heard) == ("", [1, 4])
 

@@ -109,7 +109,7 @@ def test_what_protobuf_refuses_costs_no_batch() -> None:
     """Called by hand: what reports a test does not take halves of characters either."""
     odd = {"large": 2**70, "half \udc80": "\udc80", "nested": ["\udc80"]}
     record = LOG.makeRecord("shop", logging.INFO, "", 0, "half \udc80", (), None, extra={"fields": odd})
-    line = log_record_of(record, JsonFormatter().told(record))
+    line = log_record_of(record, JsonFormatter().fields_of(record))
     (found,) = lines_of(encode_logs([ReadableLogRecord(line, Resource({}))]).SerializeToString())
     assert (found.body, found.attributes) == (
         "half ?",
@@ -130,12 +130,12 @@ def test_an_exception_has_its_conventional_names(sent: Callable[[], list[Receive
 def test_a_sensitive_value_is_covered_as_on_the_console(
     sent: Callable[[], list[ReceivedLine]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def cover(told: Any) -> Any:
-        if isinstance(told, dict):
-            return {name: cover(value) for name, value in told.items()}
-        if isinstance(told, list):
-            return [cover(each) for each in told]
-        return told.replace("4111", "***") if isinstance(told, str) else told
+    def cover(fields_of: Any) -> Any:
+        if isinstance(fields_of, dict):
+            return {name: cover(value) for name, value in fields_of.items()}
+        if isinstance(fields_of, list):
+            return [cover(each) for each in fields_of]
+        return fields_of.replace("4111", "***") if isinstance(fields_of, str) else fields_of
 
     token = covering.set(cover)
     try:
@@ -231,8 +231,8 @@ def test_where_the_sdk_has_no_logs_the_process_works_on_with_its_console_and_say
     with receiving() as receiver:
         made = plugin(endpoint=receiver.endpoint, logs="otlp")
     assert made._sender is not None
-    told = [record.getMessage() for record in caplog.records if record.name == "tasker.plugins.otel"]
-    assert [each.split("=")[0] for each in told] == ["logs_not_sent reason"]
+    fields_of = [record.getMessage() for record in caplog.records if record.name == "tasker.plugins.otel"]
+    assert [each.split("=")[0] for each in fields_of] == ["logs_not_sent reason"]
 
 
 def test_a_program_without_logging_keeps_the_warnings_that_python_shows(

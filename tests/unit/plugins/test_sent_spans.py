@@ -61,9 +61,9 @@ async def test_what_a_process_does_arrives_with_headers_and_the_name_of_the_serv
         resource_attributes="deployment.environment.name=staging",
     )
     plugins = plugins_of(PluginChoice(enabled=("otel",), settings={"otel": table}))
-    plugins.tell("tasker_attempt_ended", ended(replace(ATTEMPT, step="ä" * 200)))
-    plugins.tell("tasker_task_finished", TaskFinished(TASK, "complete"))
-    plugins.tell("tasker_process_stopped", None)
+    plugins.notify("tasker_attempt_ended", ended(replace(ATTEMPT, step="ä" * 200)))
+    plugins.notify("tasker_task_finished", TaskFinished(TASK, "complete"))
+    plugins.notify("tasker_process_stopped", None)
     await plugins.settle()
     step, task = sorted(receiver.spans, key=lambda each: each.name, reverse=True)
     assert (step.parent_id, step.attributes["step_name"]) == (task.span_id, "ä" * 200)

@@ -139,7 +139,7 @@ async def test_it_is_on_where_it_is_named_and_a_file_that_cannot_be_written_refu
     assert not PluginChoice().has(plugin)
     where = LogsTable(path=str(tmp_path / "journal.jsonl"))
     plugins = plugins_of(PluginChoice(enabled=("logs",), settings={"logs": where}))
-    plugins.tell("tasker_task_finished", TaskFinished("task", "complete"))
+    plugins.notify("tasker_task_finished", TaskFinished("task", "complete"))
     await plugins.settle()
     assert lines(tmp_path / "journal.jsonl")[0]["task_uuid"] == "task"
     nowhere = PluginChoice(enabled=("logs",), settings={"logs": LogsTable(path="/proc/nowhere/journal")})

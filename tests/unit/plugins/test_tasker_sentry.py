@@ -63,12 +63,12 @@ async def test_the_last_failure_of_a_step_and_its_dead_task_are_sent_with_their_
 ) -> None:
     choice = PluginChoice(enabled=("sentry",), settings={"sentry": SentryTable(dsn=dsn, environment="staging")})
     plugins = plugins_of(choice)
-    plugins.tell("tasker_attempt_ended", failed(1))
-    plugins.tell("tasker_attempt_ended", failed(3))
-    plugins.tell("tasker_attempt_ended", AttemptEnded(attempt(), "succeeded", 3))
+    plugins.notify("tasker_attempt_ended", failed(1))
+    plugins.notify("tasker_attempt_ended", failed(3))
+    plugins.notify("tasker_attempt_ended", AttemptEnded(attempt(), "succeeded", 3))
     for task, state in (("task-1", "error"), ("task-2", "complete"), ("task-3", "error")):
-        plugins.tell("tasker_task_finished", TaskFinished(task, state))
-    plugins.tell("tasker_process_stopped", None)
+        plugins.notify("tasker_task_finished", TaskFinished(task, state))
+    plugins.notify("tasker_process_stopped", None)
     await plugins.settle()
     failure, dead, unknown = events()
     assert failure["tags"] == {

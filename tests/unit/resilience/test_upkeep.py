@@ -244,13 +244,13 @@ async def test_a_process_that_does_not_keep_the_time_looks_less_often() -> None:
 async def test_what_is_due_soon_is_news_for_the_timekeeper_alone_and_its_end_for_all() -> None:
     rig = Rig()
     await pause_after(rig, {"keeper": False})
-    rig.upkeep.heard("100")
+    rig.upkeep.on_notification("100")
     assert rig.schedule.due_at - rig.clock.monotonic() > 0.5
-    rig.upkeep.heard("")
+    rig.upkeep.on_notification("")
     assert rig.schedule.due_at - rig.clock.monotonic() <= LATE_SECONDS
     await pause_after(rig, {"keeper": True})
-    rig.upkeep.heard("100")
-    rig.upkeep.heard("nonsense")
+    rig.upkeep.on_notification("100")
+    rig.upkeep.on_notification("nonsense")
 
     assert rig.schedule.due_at - rig.clock.monotonic() == pytest.approx(0.1)
 

@@ -279,6 +279,7 @@ OWN = {
     "worker.execution.kept_log_lines",
     "worker.execution.loop_lag_warning_ms",
     "worker.execution.result_path",
+    "worker.execution.error_rules",
     "worker.execution.threads",
     "worker.handlers.allow",
     "worker.lease.grace_ms",

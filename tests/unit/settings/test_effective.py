@@ -98,9 +98,10 @@ NOT_SET = {
     "origin",
     "orchestrator_events.listener",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
-    "sweeps.mend_ms",
+    "sweeps.repair_ms",
     "sweeps.whole",
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
+    *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
 }
 """What no setting says; the tables of backends are below."""

@@ -15,12 +15,14 @@ from tests.support.tables import for_each
 
 def live_part(found: Configured) -> tuple[object, ...]:
     let_in = [each.auth.replace(enabled=False, api_key_header="") for each in (found.http, found.worker_port)]
-    return (found.breakers, found.worker.events, found.orchestrator_events, *let_in)
+    return (found.breakers, found.worker.events, found.worker.execution.error_rules, found.orchestrator_events, *let_in)
 
 
 def rest(found: Configured) -> Configured:
     default = Configured()
-    worker = replace(found.worker, events=default.worker.events)
+    worker = replace(
+        found.worker, events=default.worker.events, execution=found.worker.execution.replace(error_rules=())
+    )
     found = replace(
         found,
         http=found.http.replace(auth=_whether(found.http.auth)),

@@ -3,12 +3,95 @@
 from __future__ import annotations
 
 from tests.unit.template.cases import BATCH, GOOD, Case, changed
-from tests.unit.template.support import step, steps, top
+from tests.unit.template.support import HEAD, step, steps, top
 
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
-    Case("T027", top("«schedule»: '0 4 * * *'"), "tasker task submit", top("description: at four")),
-    Case("T027", top("«on»: {push: {}}"), "no task starts by itself", GOOD),
+    Case("T027", top("«schedule»: '0 4 * * *'"), "schedules", top("schedules: [{name: early, cron: '0 4 * * *'}]")),
+    Case("T027", top("«on»: {push: {}}"), "schedules: [{name: nightly", GOOD),
+    Case("T022", top("schedules: «a»"), "expected a list", top("schedules: []")),
+    Case(
+        "T021",
+        top("schedules: [«{name: a}»]"),
+        "`cron` or `every` is missing",
+        top("schedules: [{name: a, every: 5m}]"),
+    ),
+    Case(
+        "T062",
+        top("schedules: [{name: a, cron: 0 2 * * *, «every»: 5m}]"),
+        "`cron` and `every` exclude each other",
+        top("schedules: [{name: a, cron: 0 2 * * *}]"),
+    ),
+    Case(
+        "T110",
+        top("schedules: [{name: a, cron: 0 «25» * * *}]"),
+        "not valid as the hour",
+        top("schedules: [{name: a, cron: 0 23 * * *}]"),
+    ),
+    Case(
+        "T110",
+        top("schedules: [{name: a, cron: '0 0 «31» 2 *'}]"),
+        "no month has such a day",
+        top("schedules: [{name: a, cron: 0 0 29 2 *}]"),
+    ),
+    Case(
+        "T110",
+        top("schedules: [{name: a, cron: «0 2 *»}]"),
+        "got 3 fields",
+        top("schedules: [{name: a, cron: 0 0 2 * * *}]"),
+    ),
+    Case(
+        "T111",
+        top("schedules: [{name: a, every: 5m, timezone: «Europe/Berln»}]"),
+        "did you mean `Europe/Berlin`?",
+        top("schedules: [{name: a, every: 5m, timezone: Europe/Berlin}]"),
+    ),
+    Case(
+        "T112",
+        top("schedules: [{name: a, every: 5m, skip_dates: [«2026-02-30»]}]"),
+        "a date such as 2026-12-24",
+        top("schedules: [{name: a, every: 5m, skip_dates: [2026-02-28]}]"),
+    ),
+    Case(
+        "T112",
+        top("schedules: [{name: a, every: 5m, start: «2026-02-28»}]"),
+        "a time with a zone",
+        top("schedules: [{name: a, every: 5m, start: 2026-02-28T00:00:00Z}]"),
+    ),
+    Case(
+        "T113",
+        top("schedules: [{name: a, every: 5m}, {name: «a», every: 6m}]"),
+        "a second schedule `a`",
+        top("schedules: [{name: a, every: 5m}, {name: b, every: 6m}]"),
+    ),
+    Case(
+        "T114",
+        top("schedules: [{name: a, every: 5m, start: 2026-02-28T00:00:00Z, end: «2026-02-27T00:00:00Z»}]"),
+        "it never fires",
+        top("schedules: [{name: a, every: 5m, end: 2026-02-27T00:00:00Z}]"),
+    ),
+    Case(
+        "T060", top("schedules: [{name: a, every: «500ms»}]"), "at least 1s", top("schedules: [{name: a, every: 1s}]")
+    ),
+    Case(
+        "T060",
+        top("schedules: [{name: a, every: 5m, jitter: «5m»}]"),
+        "not shorter than `every`",
+        top("schedules: [{name: a, every: 5m, jitter: 4m}]"),
+    ),
+    Case(
+        "T115",
+        top("input_schema: {required: [day]}\nschedules: [{name: a, every: 5m, «context»: {kind: b}}]"),
+        "does not fit the `input_schema`",
+        top("input_schema: {required: [day]}\nschedules: [{name: a, every: 5m, context_from: {day: fire_date}}]"),
+    ),
+    Case(
+        "T062",
+        top("schedules: [{name: a, every: 5m, context: {day: b}, «context_from»: {day: fire_date}}]"),
+        "`day` is in `context` as well",
+        top("schedules: [{name: a, every: 5m, context: {day: b}}]"),
+    ),
+    Case("T027", top("schedules: [{name: a, every: 5m, «tz»: UTC}]"), "write `timezone", top("schedules: []")),
     Case("T027", step("«needs»: [b]"), "write `dependencies: [STEP]`", step("dependencies: []")),
     Case("T027", step("«if»: success()"), "`type: decision`", step("type: standard")),
     Case("T027", step("«timeout-minutes»: 5"), "write `timeout_seconds`", step("timeout_seconds: 300")),
@@ -26,6 +109,27 @@ EFFECTS = (
     ),
     Case("T061", step("not_before: «2026-13-01T18:00:00Z»"), "a time with a zone", step("not_before: input.a[0]")),
     Case("T061", step("not_before: «5»"), "a time with a zone", step('not_before: input["5"]')),
+    Case(
+        "T063",
+        steps(
+            "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: «20m»}",
+            HEAD + "deadline: 1h\n",
+        ),
+        "`b` never begins: its delays take 3600s, the `deadline` is 3600s",
+        steps(
+            "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: 19m}",
+            HEAD + "deadline: 1h\n",
+        ),
+    ),
+    Case("T064", step("retry: {never_on: [«42»]}"), "an HTTP status from 100 to 599", step("retry: {never_on: [429]}")),
+    Case("T064", step("retry: {only_on: [«sqlstate:4»]}"), "a SQLSTATE", step("retry: {only_on: [sqlstate:40]}")),
+    Case("T064", step("retry: {only_on: [«{}»]}"), "an exception class", step("retry: {only_on: [a.b.Error]}")),
+    Case(
+        "T062",
+        step("retry: {never_on: [404, «5xx»], only_on: [5xx]}"),
+        "in `never_on` and in `only_on`",
+        step("retry: {never_on: [503], only_on: [5xx]}"),
+    ),
     Case("T062", step("delay: 5m\nnot_before: «input.at»"), "exclude each other", step("delay: 5m")),
     Case(
         "T061",
@@ -38,6 +142,61 @@ EFFECTS = (
         steps(BATCH).replace("dependencies: [work]}", "dependencies: [work], not_before: «steps.work.at»}"),
         "an instance for each batch",
         steps(BATCH).replace("dependencies: [work]}", "dependencies: [work], not_before: steps.cut.at}"),
+    ),
+    Case("T021", step("concurrency: «{key: input.customer.id}»"), "`limit`", step("concurrency: {limit: 5}")),
+    Case("T024", step("concurrency: {limit: «0»}"), "at least 1", step("concurrency: {limit: 1}")),
+    Case(
+        "T023",
+        step("concurrency: {limit: 1, scope: «global»}"),
+        "namespace",
+        step("concurrency: {limit: 1, scope: namespace}"),
+    ),
+    Case(
+        "T116",
+        step("concurrency: {limit: 1, key: «customer»}"),
+        "input.customer.id",
+        step("concurrency: {limit: 1, key: input.customer}"),
+    ),
+    Case("T116", step("concurrency: {limit: 1, key: «7»}"), "expected a path", step("concurrency: {limit: 1}")),
+    Case(
+        "T116",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, concurrency: {limit: 1, key: «steps.a.at»}}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], concurrency: {limit: 1, key: steps.a.at}}"
+        ),
+    ),
+    Case(
+        "T117",
+        steps(
+            "- {name: a, handler: h, concurrency: {limit: 1, scope: template}}\n"
+            "- {name: b, handler: h, concurrency: {limit: «2», scope: template}}"
+        ),
+        "write 1 here",
+        steps("- {name: a, handler: h, concurrency: {limit: 1}}\n- {name: b, handler: h, concurrency: {limit: 2}}"),
+    ),
+    Case("T021", top("concurrency: «{key: input.tenant}»"), "`limit`", top("concurrency: {limit: 1}")),
+    Case(
+        "T116",
+        top("concurrency: {limit: 1, key: «steps.a.tenant»}"),
+        "before its first step",
+        top("concurrency: {limit: 1, key: input.tenant, on_limit: cancel_running}"),
+    ),
+    Case(
+        "T023",
+        top("concurrency: {limit: 1, on_limit: «skip»}"),
+        "cancel_new",
+        top("concurrency: {limit: 1, on_limit: cancel_new}"),
+    ),
+    Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
+    Case("T118", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
+    Case("T118", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),
+    Case(
+        "T116",
+        step("rate_limit: {rate: 1/s, key: «tenant»}"),
+        "input.customer.id",
+        step("rate_limit: {rate: 1/s, key: input.tenant}"),
     ),
     Case("T027", step("retry: {«attempts»: 3}"), "counts the first run", step("retry: {max_attempts: 3}")),
     Case("T027", changed(step(""), "name: a", "«id»: a"), "write `name`", GOOD),

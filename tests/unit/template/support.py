@@ -17,9 +17,9 @@ def compiled(text: str, environment: str | None = None) -> CompileResult:
     return compile_text(textwrap.dedent(text), environment=environment)
 
 
-def steps(text: str) -> str:
+def steps(text: str, head: str = HEAD) -> str:
     """A template with the given list of steps."""
-    return HEAD + "steps:\n" + textwrap.indent(textwrap.dedent(text).strip("\n"), "  ") + "\n"
+    return head + "steps:\n" + textwrap.indent(textwrap.dedent(text).strip("\n"), "  ") + "\n"
 
 
 def step(text: str) -> str:

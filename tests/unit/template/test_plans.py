@@ -60,7 +60,22 @@ def test_every_key_arrives_in_the_plan() -> None:
     assert charge.handler == HandlerRef(
         "payments.Charge", "charge", "explicit_mapping", {"gateway": "sandbox", "NO": "norway", "on": "yes"}
     )
-    assert charge.retry == RetryPolicy(True, 5, "fibonacci", 100, 5000, 2.0, None, 0.1, "external_api")
+    assert charge.retry == RetryPolicy(
+        True,
+        5,
+        "fibonacci",
+        100,
+        5000,
+        2.0,
+        None,
+        0.1,
+        max_elapsed_ms=600_000,
+        profile="external_api",
+        never_on=("ValueError", "card_declined", "404", "sqlstate:23"),
+    )
+    assert plan.by_name["confirm"].retry.only_on == ("ConnectionError", "5xx")
+    assert plan.by_name["split"].retry.increment_ms == 500
+    assert plan.by_name["confirm"].retry.multiplier == 3.0
     assert (charge.timeout_seconds, charge.execution, charge.memory_mb, charge.on_worker_lost) == (
         30.0,
         "process",
@@ -69,7 +84,27 @@ def test_every_key_arrives_in_the_plan() -> None:
     )
     assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
-    assert (charge.delay_seconds, plan.expires_in_seconds) == (5400, 172_800)
+    assert (charge.delay_seconds, plan.expires_in_seconds, plan.deadline_seconds) == (5400, 172_800, 432_000)
+    assert plan.schedules == (
+        {
+            "name": "nightly",
+            "spec": {
+                "cron": "0 2 * * MON-FRI",
+                "timezone": "Europe/Berlin",
+                "dst_gap": "skip",
+                "dst_overlap": "both",
+                "missed_fire": "all",
+                "overlap": "queue",
+                "jitter_seconds": 600,
+                "start": "2026-01-31T18:00:00+00:00",
+                "end": "2036-01-31T18:00:00+00:00",
+                "skip_dates": ["2026-12-24"],
+                "context": {"kind": "audit"},
+                "context_from": {"order_id": "fire_date"},
+            },
+        },
+        {"name": "often", "spec": {"every_seconds": 900, "context_from": {"order_id": "schedule"}}},
+    )
     assert plan.by_name["split"].not_before == {"step": "charge", "path": ["orders", "0", "ships_at"]}
     assert charge.lifecycle == {"max_steps_in_process_minutes": 15}
     assert charge.system_dependency == "payment_gateway"

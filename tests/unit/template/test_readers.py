@@ -20,7 +20,7 @@ from tasker.template.value_kinds import ListOf, MapOf
 from tests.unit.template.support import DATA
 
 SOURCES = Path(__file__).parents[3] / "tasker"
-NOT_ACTING = {"contracts", "template", "legacy_event.py", "models.py"}
+NOT_ACTING = {"template"}
 """Where a plan is made, described or copied: being named there is no effect."""
 
 READERS = {
@@ -30,6 +30,7 @@ READERS = {
     "BatchSettings": {"advice"},
     "HandlerRef": {"handler", "definition"},
     "StepBreaker": {"policy"},
+    "StepLimit": set(),
 }
 """What the values of a plan are called where they are read: `cursor.batch_size` is another thing than a plan's."""
 
@@ -66,12 +67,15 @@ def in_sql(name: str) -> bool:
 
 @cache
 def _storing() -> str:
-    return (SOURCES / "db" / "sql" / "functions" / "templates" / "store_template.sql").read_text()
+    functions = SOURCES / "db" / "sql" / "functions"
+    files = ("templates/store_template", "schedules/declare_schedules", "limits/limit_rule")
+    return "".join((functions / f"{file}.sql").read_text() for file in files)
 
 
 def is_stored(field: str) -> bool:
-    """Whether the engine's SQL stores the field of a step, as it does with what it acts on itself."""
-    return f"s->>'{field}'" in _storing() or f"s->'{field}'" in _storing()
+    """Whether the engine's SQL stores the field of a plan or a step, as it does with what it acts on itself."""
+    rows = ("s", "l.rule", "l", "p_plan", "p_plan->'concurrency'")
+    return any(f"{row}{arrow}'{field}'" in _storing() for row in rows for arrow in ("->", "->>"))
 
 
 def document() -> dict[str, Any]:
@@ -102,12 +106,24 @@ def compiled(data: dict[str, Any], location: Location) -> Any:
     return result.plans[0] if result.ok else None
 
 
+INSTEAD: dict[str, dict[str, Any]] = {
+    "cron": {"every": "1h"},
+    "every": {"cron": "0 0 * * *"},
+    "context_from": {"context": {"order_id": "a"}},
+}
+"""What a schedule needs in place of a key."""
+
+
 def without(location: Location) -> Any:
     data = copy.deepcopy(document())
     inside: Any = data
     for part in location[:-1]:
         inside = inside[part]
-    del inside[location[-1]]
+    if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate")}:
+        inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
+    else:
+        del inside[location[-1]]
+    inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}
     if location[-1] == "mode":
         inside.pop("memory_mb", None)  # which needs it
     return compiled(data, location)

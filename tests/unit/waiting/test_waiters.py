@@ -69,7 +69,7 @@ class Listener:
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Still much longer than the time between two notices, or two that begin to wait."""
-    monkeypatch.setattr(waiters, "LOOKS", BackoffPolicy(OFTEN * 10, OFTEN * 10))
+    monkeypatch.setattr(waiters, "POLLS", BackoffPolicy(OFTEN * 10, OFTEN * 10))
     monkeypatch.setattr(waiters, "NOTIFIED", BackoffPolicy(OFTEN * 10, OFTEN * 10))
 
 
@@ -84,7 +84,7 @@ async def test_a_lost_notice_is_made_up_for_while_others_arrive_all_the_time() -
             other = asyncio.create_task(waiting.wait(name))
             await asyncio.sleep(OFTEN)
             database.ended |= {name} | ({"lost"} if number == 3 else set())
-            waiting.heard([name])
+            waiting.on_notification([name])
             await other
             if lost.done():
                 break
@@ -105,12 +105,12 @@ async def test_who_reads_a_task_at_its_end_asks_for_nothing_else_and_believes_no
     reading = asyncio.create_task(waiting.read("task", task.read, shows_end=lambda ended: ended))
     async with asyncio.timeout(PATIENCE):
         await asyncio.sleep(0)
-        waiting.heard(["task"])
+        waiting.on_notification(["task"])
         await task.read_once.wait()
         await asyncio.sleep(OFTEN)
         assert not reading.done()
         task.ended = True
-        waiting.heard(["task"])
+        waiting.on_notification(["task"])
         assert await reading
     await waiting.close()
 
@@ -127,7 +127,7 @@ async def test_who_only_waits_is_told_of_an_end_by_who_reads_it() -> None:
         group.create_task(waiting.read("task", task.read, shows_end=lambda ended: ended))
         group.create_task(waiting.wait("task"))
         await asyncio.sleep(0)
-        waiting.heard(["task"])
+        waiting.on_notification(["task"])
     await waiting.close()
 
 
@@ -151,7 +151,7 @@ async def test_a_program_with_a_worker_looks_while_ever_more_tasks_are_waited_fo
 async def test_of_many_that_begin_to_wait_one_after_another_each_is_looked_at_once_if_its_end_will_be_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for pauses in ("NOTIFIED", "LOOKS"):
+    for pauses in ("NOTIFIED", "POLLS"):
         monkeypatch.setattr(waiters, pauses, BackoffPolicy(PATIENCE * 10, PATIENCE * 10))
     database, tasks = Database(), [f"task {number}" for number in range(30)]
     waiting = Waiters(database.ask, "me", lambda heard: Listener(True), watches=False)
@@ -162,7 +162,7 @@ async def test_of_many_that_begin_to_wait_one_after_another_each_is_looked_at_on
             while task not in database.asked:
                 await asyncio.sleep(0)
         database.ended |= {*tasks}
-        waiting.heard(tasks)
+        waiting.on_notification(tasks)
         await asyncio.gather(*joined)
     await waiting.close()
 

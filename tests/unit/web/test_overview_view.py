@@ -39,7 +39,7 @@ def test_what_stands_still_comes_before_what_mends_by_itself() -> None:
         "shop: 3 steps in the queue, and no live worker",
         "2 more namespaces with steps in the queue, and no live worker",
         "1 process without a heartbeat",
-        "1 dead letter to look into",
+        "1 dead letter to resolve",
         "The breaker of bank is open: 4 steps deferred",
         "2 pauses active",
     ]
@@ -66,7 +66,7 @@ def test_figures_say_what_they_count() -> None:
     shown = {each.name: (each.value, each.note) for each in figures(QUIET, LATELY)}
     assert shown["steps a second"] == ("2.00", "7,200 in the last hour")
     assert shown["workers"] == ("1", "3 of 10 slots in use")
-    assert shown["wait in the queue"] == ("3 ms", "95 of 100 within 12 ms")
+    assert shown["wait in the queue"] == ("3 ms", "p95 12 ms")
     assert figures(QUIET, replace(LATELY, wait_p50_ms=None, wait_p95_ms=None))[2].value == "none"
 
 
@@ -79,7 +79,7 @@ def test_charts_have_a_number_a_minute_for_each_slice_of_all_namespaces() -> Non
     assert charts.data["waits"] == [[None, 3.0], [None, 12.0]]
     tasks, waits = charts.charts
     assert tasks.words == "4 submitted, 2 ended, 0 of them failed"
-    assert waits.words == "half of the steps within 3 ms, 95 of 100 within 12 ms"
+    assert waits.words == "median 3 ms, p95 12 ms"
     assert (waits.highest, waits.lines[0].values) == (12.0, [0.0, 3.0])
 
 

@@ -1,4 +1,4 @@
--- The tables of Tasker, in sections: templates; tasks and steps; history; queues; processes; domain events;
+-- The tables of Tasker, in sections: templates; tasks and steps; history; queues; processes; schedules; domain events;
 -- dead letters; operators; and the row types that functions pass to each other.
 --
 -- Two tables are updated with every step: `tasks` and `workflow_steps`. They contain only columns that change
@@ -79,7 +79,7 @@ create table tasker.templates (
   step_count      int not null,
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
-  gates           int not null default 0, -- those of all its steps together
+  gates           int not null default 0, -- those of all its steps together; 512: the ends of its tasks are events
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
   lifecycle       jsonb generated always as (plan->'lifecycle') stored,
@@ -110,9 +110,10 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- Conditions beside its parents that a step must meet before it starts, as bits (4: a time). A template and its tasks
+  -- Conditions beside its parents that a step must meet before it starts, as bits (1: limits, 4: a time). A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
+  max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   primary key (template_id, ordinal)
@@ -170,7 +171,7 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the client notified of its end, on its own channel
-  gates           int not null default 0,   -- as its template's
+  gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
@@ -206,6 +207,7 @@ create table tasker.task_details (
   tags                  text[] not null default '{}',
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
+  deadline_at           timestamptz,        -- when its open steps fail; null: never
   cancel_reason         text
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
@@ -251,16 +253,89 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- When something happens by itself: one row for each step that waits for a time. It is written and deleted by the write
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
--- of a task (`x`) remains when the task begins or ends, and does nothing then.
+-- of a task (`x`) remains when the task begins or ends, and does nothing then. A task that gives way to others under a
+-- limit of tasks (`c`) is cancelled as soon as it is free. The deadline of a task (`d`) exists while the task is open
+-- and its deadline has not passed. A schedule that will do something has a timer, too (`s`).
 create table tasker.timers (
-  subject   uuid not null,     -- the step; for an expiry the task
-  kind      "char" not null check (kind in ('r', 'b', 'x')),
+  subject   uuid not null,     -- the step; for an expiry, a cancel and a deadline the task, for `s` the schedule
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's')),
   due_at    timestamptz not null,
-  task_uuid uuid not null,
+  task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
   primary key (subject, kind)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and when the next one is
+
+
+-- ==== Limits ====
+
+-- A limit on what runs at the same time, or on how many attempts begin in a time, by its name: of a step of a template in
+-- all its versions, of a template, of a namespace. Rules are never deleted: a few rows.
+create table tasker.limit_rules (
+  rule_id     int generated always as identity primary key,
+  name        text not null unique,
+  max_running int,                 -- for each value of the key; null: no limit
+  rate        float8,              -- attempts per second for each value of the key; such a rule has no max_running
+  burst       float8,              -- attempts that may begin at once after a pause
+  of_tasks    boolean not null default false,   -- whole tasks have its permits, not steps
+  on_limit    text not null default 'wait' check (on_limit in ('wait', 'cancel_new', 'cancel_running')),   -- of tasks
+  changed_at  timestamptz not null default tasker.now()
+);
+
+-- The limits of the steps of a compiled template; ordinal -1: that of its tasks, which each of their steps has first.
+create table tasker.template_limits (
+  template_id int not null,
+  ordinal     int not null,
+  nth         int not null,
+  rule_id     int not null references tasker.limit_rules,
+  key         jsonb,               -- the place of the key's value: {input: [name...]} or {step, path: [name...]}; null: one for all
+  primary key (template_id, ordinal, nth)
+);
+
+-- Steps that wait for a permit: pending, without unmet parents, and neither in the backlog nor with a timer. They are
+-- written and deleted as rows of the backlog are, under the lock of their task. A step waits for one limit at a time.
+create table tasker.limit_waiters (
+  workflow_step_uuid uuid primary key,
+  task_uuid          uuid not null,
+  rule_id            int not null,
+  value              text not null,
+  rank               float8 not null,  -- as in ready_backlog
+  several            boolean not null  -- it has other limits, too
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- grant_permits: the next of a key; and from one key to the next
+create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
+
+-- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
+-- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim, that of a
+-- task with its end.
+create table tasker.limit_permits (
+  subject    uuid not null,            -- the step, or the task
+  rule_id    int not null,
+  value      text not null,
+  granted_at timestamptz not null,
+  primary key (subject, rule_id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- free_permits
+create index limit_permits_of_key on tasker.limit_permits (rule_id, value);
+
+-- The keys of rates whose steps used tokens: the time at which all would be unused again (GCRA). None is as one in the
+-- past. Changed under the lock of the key.
+create table tasker.limit_buckets (
+  rule_id int not null,
+  value   text not null,
+  full_at timestamptz not null,
+  primary key (rule_id, value)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
+-- Keys at which the timekeeper has to look, and when (grant_noted): written by those that may not wait for a key, and
+-- where steps wait for the next token. Mostly empty.
+create table tasker.limit_notes (
+  rule_id int not null,
+  value   text not null,
+  due_at  timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 100);
+create index limit_notes_due on tasker.limit_notes (due_at);   -- grant_noted
+create index limit_notes_of_key on tasker.limit_notes (rule_id, value);   -- note_keys
 
 -- Edges to steps that were created while the task ran. Those between static steps belong to the template; the
 -- view tasker.workflow_step_edges shows both.
@@ -522,8 +597,51 @@ create table tasker.turns (
   kind     text primary key,
   taken_at timestamptz not null,
   position uuid,                            -- the last row of the slice before; null: begin
+  after    text[],                          -- the same for limits: rule and value of the last key
   holder   uuid                             -- the timekeeper (kind `timers`): the process that watches the timers for all
 ) with (fillfactor = 50);
+
+
+-- ==== Schedules ====
+
+-- What submits tasks by itself: declared by a template, or created by an operator. Every change of a row raises its
+-- `revision`, and a process that computed fires from an earlier one is refused (fire_schedule_v1). A schedule with
+-- something to do has a timer of kind `s` (violations_v1).
+create table tasker.schedules (
+  schedule_uuid uuid primary key default tasker.uuid_v7(),
+  namespace_id  int not null references tasker.task_namespaces,
+  template      text not null,              -- name of the template
+  name          text not null,
+  version       text,                       -- of the template; null: the version registered last when it fires
+  declared      boolean not null,           -- by that version of the template
+  removed       boolean not null default false,   -- declared by an earlier version, and not by this one: it rests
+  spec          jsonb not null,             -- what it is, as tasker/template/schedules.py stores it
+  revision      bigint not null default 1,
+  anchor_at     timestamptz not null,       -- fire times up to this one are done
+  next_at       timestamptz,                -- the next fire time, for readers; null: none, or not computed yet
+  paused        jsonb,                      -- actor, time and reason of its pause
+  running       uuid[] not null default '{}',   -- tasks of fires and triggers that may be open
+  catching_up   uuid[] not null default '{}',   -- tasks of missed fires and backfills that may be open
+  last_fire_at  timestamptz,                -- the newest fire time with a task
+  last_fired_at timestamptz,                -- when the last task was submitted
+  created_at    timestamptz not null default tasker.now(),
+  updated_at    timestamptz not null default tasker.now(),
+  unique (namespace_id, template, name)
+) with (fillfactor = 70);
+
+-- The history of fires: at most one row, and so at most one task, for each fire time of a schedule.
+create table tasker.schedule_fires (
+  schedule_uuid uuid not null,
+  fire_at       timestamptz not null,
+  kind          text not null check (kind in ('schedule', 'missed', 'trigger', 'backfill')),
+  outcome       text not null check (outcome in ('fired', 'queued', 'skipped', 'missed', 'refused')),
+  task_uuid     uuid check ((task_uuid is not null) = (outcome = 'fired')),
+  decided_at    timestamptz not null,
+  detail        jsonb,                      -- actor of a trigger or backfill; the error; the span of missed fires
+  primary key (schedule_uuid, fire_at)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- fire times that wait for their task
+create index schedule_fires_queued on tasker.schedule_fires (schedule_uuid, fire_at) where outcome = 'queued';
 
 
 -- ==== Domain events ====
@@ -538,10 +656,10 @@ create table tasker.domain_events (
   created_at         timestamptz not null,
   event_uuid         uuid not null,
   task_uuid          uuid not null,
-  workflow_step_uuid uuid not null,
+  workflow_step_uuid uuid not null,         -- of the end of a task: the task
   correlation_id     uuid not null,
   namespace_id       int not null,
-  sort_key           int not null,          -- of the step's transition that caused it
+  sort_key           int not null,          -- of the step's or task's transition that caused it
   number             int not null,          -- among the events of this transition
   attempt            int not null,
   -- number of events that a handler itself published with the result; null: the event is declared by a template
@@ -793,7 +911,8 @@ create type tasker.judged_change as (
 -- The whole of a write; a flag is true if it applies to one of the changes.
 create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
-  waits boolean, runs boolean, unheld boolean, dequeued boolean
+  waits boolean, runs boolean, unheld boolean, dequeued boolean,
+  limited boolean                            -- a task among them has steps with limits
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (
@@ -809,5 +928,6 @@ create type tasker.placed_step as (
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
   held_rank int, paused boolean,
-  begins_at timestamptz   -- with place `hold`: it waits for this time, not for room
+  begins_at timestamptz,  -- with place `hold`: it waits for this time, not for room
+  limited boolean         -- with place `hold`: it waits for a permit, not for room
 );

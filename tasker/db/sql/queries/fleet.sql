@@ -2,7 +2,8 @@
 
 -- name: counted
 -- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted, repairs,
--- the steps that wait for a time, by what they wait for, and by how much the longest overdue of them is late; the time of
+-- the steps and schedules that wait for a time, by what they wait for, the tasks with a deadline, and by how much the
+-- longest overdue of them is late; the time of
 -- steps in the queues, and the age of the last checkpoint of running steps: of the 200 oldest open tasks that do not only
 -- wait, and of their first 20,000 steps; no more is read, whatever the size of the database.
 with looked as materialized (
@@ -15,12 +16,18 @@ with looked as materialized (
 select 'tasker_tasks_active' as name, 'state' as label, t.state as value, count(*) as number
 from (select x.state from tasker.tasks x where not x.complete limit 100000) t group by t.state
 union all
-select 'tasker_timers_waiting', 'kind', case m.kind when 'r' then 'retry' else 'begin' end, count(*)
-from (select x.kind from tasker.timers x where x.kind <> 'x' limit 100000) m group by m.kind
+select 'tasker_timers_waiting', 'kind', case m.kind when 'r' then 'retry' when 's' then 'schedule' when 'd' then 'deadline' else 'begin' end, count(*)
+from (select x.kind from tasker.timers x where x.kind in ('r', 'b', 'd', 's') limit 100000) m group by m.kind
 union all
-select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' else 'begin' end,
+select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' when 's' then 'schedule' when 'd' then 'deadline' else 'begin' end,
   extract(epoch from tasker.now() - min(m.due_at))::float8
-from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind <> 'x' order by x.due_at limit 1000) m group by m.kind
+from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now() and x.kind in ('r', 'b', 'd', 's') order by x.due_at limit 1000) m group by m.kind
+union all
+select 'tasker_limit_waiting', 'limit', r.name, (select count(*) from (select from tasker.limit_waiters w where w.rule_id = r.rule_id limit 100000) w)
+from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
+union all
+select 'tasker_limit_permits', 'limit', r.name, (select count(*) from (select from tasker.limit_permits p where p.rule_id = r.rule_id limit 100000) p)
+from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
 union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
 union all

@@ -12,9 +12,9 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
   'context', d.context, 'total', t.total, 'done', t.done, 'failed', t.failed, 'cancelled', t.cancelled,
   'active', t.active, 'retrying', t.retrying, 'held',
     t.held - case when t.held > 0 then (select count(*) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b') else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete and m.subject = t.task_uuid and m.kind = 'x'),
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b') else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete and m.subject = t.task_uuid and m.kind = 'x'), 'deadline_at', d.deadline_at,
   'waits_until', case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind <> 'x') end,
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind in ('r', 'b')) end,
   'edges', (
     select coalesce(json_agg(json_build_array(e.to_step_uuid, p.name) order by p.workflow_step_uuid), '[]')
     from tasker.dynamic_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
@@ -174,7 +174,7 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
     where s.task_uuid = t.task_uuid and (s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0))
     order by p.pause_id limit 1) end as paused,
   case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind <> 'x') end as waits_until
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind in ('r', 'b')) end as waits_until
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
@@ -256,20 +256,6 @@ cross join lateral (
   where s.task_uuid = w.task and tasker.reported(p, s) is not null) h
 where w.since is null or h.created_at >= w.since
 order by w.task, h.after, h.kind desc, h.step, h.sort_key
-
--- name: logs
--- The log lines and printed output of the handlers of a task, by time, after a position or a moment. `step` is a name,
--- a UUID, or the name of a batch worker in the template; the delay until a line is stored is not known.
-select l.logged_at, s.name, l.workflow_step_uuid::text, l.claim_token, l.attempt, l.line, l.level, l.logger, l.message, l.fields
-from tasker.step_logs l
-join tasker.workflow_steps s on s.workflow_step_uuid = l.workflow_step_uuid
-join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-where l.task_uuid = %(task)s and l.logged_at >= coalesce(%(at)s::timestamptz, %(since)s::timestamptz, '-infinity')
-  and (%(at)s::timestamptz is null or (l.logged_at, l.workflow_step_uuid, l.claim_token, l.line)
-    > (%(at)s::timestamptz, %(behind)s::uuid, %(token)s::bigint, %(line)s::int))
-  and (%(step)s::text is null or %(step)s in (s.name, ts.name, s.workflow_step_uuid::text))
-  and (%(attempt)s::int is null or l.attempt = %(attempt)s) and l.level >= %(level)s
-order by l.logged_at, l.workflow_step_uuid, l.claim_token, l.line limit %(limit)s
 
 -- name: kept
 -- Further data of a step beside its result: the batch assigned to it, its checkpoint and the time of that, each null if

@@ -2,15 +2,15 @@
 -- starts with its last write, so a task that moves never ages, whatever its state; that of a task that only waits for a
 -- time starts then. The age of a task counts from its creation, or the time that it was submitted for, from the last
 -- operator action that restarted it, and, unless its template limits the age, from the last time that one of its steps
--- waited for (a retry, a delay).
+-- waited for (a retry, a delay, a snooze). A task with a deadline of its own is never too old for the fleet's limit.
 -- Excuses do not apply to a limit set by the template. To the fleet's limits these apply: a step that runs within its
--- time limit on a live worker, a parked result, and steps in the queue for workers that are alive. A pause stops every
+-- time limit on a live worker, a parked result, and steps in the queue, or waiting for a permit, for workers that are alive. A pause stops every
 -- clock. Steps are read only of tasks near a limit.
 create or replace view tasker.v_task_state_analysis as
 select a.*,
   case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'
     when a.parked then 'result parked' when a.queued and a.served then 'queued' end as excuse,
-  coalesce(a.minutes >= a.threshold_minutes, false) as rests_too_long, a.aged_minutes >= a.max_age_minutes as is_too_old
+  coalesce(a.minutes >= a.threshold_minutes, false) as rests_too_long, coalesce(a.aged_minutes >= a.max_age_minutes, false) as is_too_old
 from (
   select t.task_uuid, t.namespace_id, t.template_id, ns.name as namespace_name, nt.name as task_name,
     nt.version as task_version, t.state as current_state, t.priority, t.created_at, t.updated_at, t.active, m.lifecycle,
@@ -32,7 +32,8 @@ from (
       coalesce(c.own, case t.state when 'waiting_for_dependencies' then g.waiting_for_dependencies_minutes
         when 'waiting_for_retry' then g.waiting_for_retry_minutes
         when 'steps_in_process' then g.steps_in_process_minutes end) as threshold_minutes,
-      coalesce(c.own_age, g.task_max_lifetime_minutes) as max_age_minutes
+      coalesce(c.own_age, case when t.gates & 256 = 0 or not exists (select from tasker.timers d where d.subject = t.task_uuid and d.kind = 'd')
+        then g.task_max_lifetime_minutes end) as max_age_minutes
     from (select (case t.state
         when 'waiting_for_dependencies' then m.lifecycle->>'max_waiting_for_dependencies_minutes'
         when 'waiting_for_retry' then m.lifecycle->>'max_waiting_for_retry_minutes'
@@ -44,7 +45,8 @@ from (
       bool_or(s.state = 'in_progress' and s.deadline_at >= tasker.now() and exists (select from tasker.workers w
         where w.worker_uuid = s.worker_uuid and w.lease_until > tasker.now())) as runs_in_time,
       bool_or(tasker.step_is_parked(s.state)) as parked,
-      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null) as queued, bool_or(b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) as paused
+      bool_or(s.state = 'enqueued' or b.workflow_step_uuid is not null or exists (select from tasker.limit_waiters w
+        where w.workflow_step_uuid = s.workflow_step_uuid)) as queued, bool_or(b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) as paused
     from tasker.workflow_steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
     where (tasker.now() - t.updated_at >= 0.8 * l.threshold_minutes * interval '1 minute'
         or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')
@@ -57,7 +59,7 @@ from (
         where f.task_uuid = t.task_uuid and l.own_age is null),
       (select max((x.metadata->>'waited_until')::timestamptz) from tasker.workflow_steps w
         join tasker.step_moves x on x.workflow_step_uuid = w.workflow_step_uuid
-        where w.task_uuid = t.task_uuid and t.gates <> 0 and l.own_age is null and x.metadata ? 'waited_until')) as began_at
+        where w.task_uuid = t.task_uuid and l.own_age is null and x.metadata ? 'waited_until')) as began_at
     where tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute') o on true
   where not t.complete) a;
 

@@ -184,7 +184,7 @@ async def preview(
 
 @routes.post("/tasks/bulk", **needs(Permission.TASKS_LIST, confines=True, operates=True, several=True))
 async def go_on(request: Request) -> Response:
-    """Process the next tasks and show the progress; with scripts the page continues by itself."""
+    """Process the next tasks and show the progress; with scripts the page continues automatically."""
     form = sent(request)
     bulk_request, reason = _wanted(request, form.text("action")), form.required("reason", "a reason")
     left = [checked(task_uuid) for task_uuid in form.text("left").split()]

@@ -12,14 +12,14 @@ from starlette.responses import Response
 
 from tasker.errors import TaskerError, UsageError
 from tasker.operations.permissions import Permission
-from tasker.server.api.operators import covered_entries, may_close, own_entry
+from tasker.server.api.operators import may_close, own_entry, redacted_entries
 from tasker.server.auth.gate import actor_of, caller_of, namespaces_of, needs
 from tasker.server.covering import redact_failures
 from tasker.server.errors import problem_of, status_of
 from tasker.server.program import program_of
 from tasker.server.routes import require_task
 from tasker.server.web.forms import Form
-from tasker.server.web.pages.task import covered_report
+from tasker.server.web.pages.task import redacted_report
 from tasker.server.web.presenters.dead_letters import (
     MOST_TASKS,
     REMEDIES,
@@ -80,7 +80,7 @@ async def list_entries(request: Request, after: Annotated[str, Query(max_length=
     search, service = EntrySearch.of(request.query_params), program_of(request).dead_letters
     where = namespaces_of(request)
     matches = await service.list(**search.filters, limit=PER_PAGE + 1, after=after or None, namespaces=where)
-    entries = await covered_entries(request, matches[:PER_PAGE])
+    entries = await redacted_entries(request, matches[:PER_PAGE])
     last = matches[PER_PAGE - 1].dlq_entry_uuid if len(matches) > PER_PAGE else None
     states = [{"reason": entry.dlq_reason, "status": entry.resolution_status} for entry in matches]
     return page(
@@ -130,23 +130,23 @@ async def find_entry(request: Request, uuid: str) -> Response:
 async def update_entry(request: Request, entry: str) -> Response:
     """Store the result of the investigation and close or reopen the entry. Its task stays unchanged."""
 
-    async def act(form: Form, found: DeadLetter) -> str:
-        status = form.text("status") or found.resolution_status
-        changed = status != found.resolution_status
+    async def act(form: Form, letter: DeadLetter) -> str:
+        status = form.text("status") or letter.resolution_status
+        changed = status != letter.resolution_status
         by = actor_of(request) if changed and status != "pending" else None
         await program_of(request).dead_letters.update(
             entry, status=status if changed else None, notes=form.text("notes"), by=by
         )
         return f"Kept; the entry is {status.replace('_', ' ')}."
 
-    return await _done_or_told(request, entry, act)
+    return await _act_or_show_error(request, entry, act)
 
 
 @routes.post("/dead-letters/entries/{entry}/retry", **needs(Permission.STEPS_RESOLVE, confines=True, operates=True))
 async def retry(request: Request, entry: str) -> Response:
     """Run the failed steps of the entry's task again and close the entry."""
 
-    async def act(form: Form, found: DeadLetter) -> str:
+    async def act(form: Form, letter: DeadLetter) -> str:
         reason, letters = form.required("reason", "a reason"), program_of(request).dead_letters
         await may_close(request, entry)
         done = await letters.retry(entry, actor=actor_of(request), reason=reason)
@@ -155,7 +155,7 @@ async def retry(request: Request, entry: str) -> Response:
             return f"Nothing of it has failed any more.{left}"
         return f"{counted(len(done.reset), 'step')} will run again, and the entry is closed.{left}"
 
-    return await _done_or_told(request, entry, act)
+    return await _act_or_show_error(request, entry, act)
 
 
 @routes.post("/dead-letters/open", **CHANGE)
@@ -173,7 +173,7 @@ async def open_entry(request: Request) -> Response:
 Act = Callable[[Form, DeadLetter], Awaitable[str]]
 
 
-async def _done_or_told(request: Request, entry: str, act: Act) -> Response:
+async def _act_or_show_error(request: Request, entry: str, act: Act) -> Response:
     """Perform the action; if it fails, show the entry again with the error and the typed values."""
     form, dead_letter = sent(request), await own_entry(request, entry)
     try:
@@ -187,34 +187,34 @@ async def _done_or_told(request: Request, entry: str, act: Act) -> Response:
     return redirect(request, f"dead-letters/entries/{entry}", message)
 
 
-async def _page(request: Request, found: DeadLetter, status: int = 200, **told: Any) -> Response:
-    (entry,) = await covered_entries(request, [found])
+async def _page(request: Request, letter: DeadLetter, status: int = 200, **shown: Any) -> Response:
+    (entry,) = await redacted_entries(request, [letter])
     return page(
         request,
         "dead_letters/entry.html",
         status,
         entry=entry,
-        reason=found.dlq_reason,
-        remedy=REMEDIES[found.dlq_reason],
-        standing=found.resolution_status,
+        reason=letter.dlq_reason,
+        remedy=REMEDIES[letter.dlq_reason],
+        standing=letter.resolution_status,
         steps=failing_steps(entry["task_snapshot"]),
-        report=await _task(request, found),
+        report=await _task(request, letter),
         statuses=STATUSES,
         reasons=REASONS,
-        commands=entry_commands(found.dlq_entry_uuid),
-        problem=told.get("problem"),
-        typed=told.get("typed", {}),
+        commands=entry_commands(letter.dlq_entry_uuid),
+        problem=shown.get("problem"),
+        typed=shown.get("typed", {}),
     )
 
 
-async def _task(request: Request, found: DeadLetter) -> TaskReport | None:
+async def _task(request: Request, entry: DeadLetter) -> TaskReport | None:
     """Return the current state of the entry's task, or None if it was deleted or the caller may not read it."""
     where = caller_of(request).namespaces(Permission.TASKS_READ)
-    if found.current_state is None or not caller_of(request).may(Permission.TASKS_READ):
+    if entry.current_state is None or not caller_of(request).may(Permission.TASKS_READ):
         return None
-    if where is not None and (found.task_snapshot or {}).get("namespace") not in where:
+    if where is not None and (entry.task_snapshot or {}).get("namespace") not in where:
         return None
-    return await covered_report(request, found.task_uuid)
+    return await redacted_report(request, entry.task_uuid)
 
 
 READS = needs(Permission.DLQ_READ)
@@ -281,7 +281,7 @@ async def steer(request: Request, replay: str, action: str) -> Response:
     return redirect(request, f"dead-letters/replays/{replay}", message)
 
 
-async def _plan(request: Request, search: ReplaySearch, rate: float, status: int = 200, **told: Any) -> Response:
+async def _plan(request: Request, search: ReplaySearch, rate: float, status: int = 200, **shown: Any) -> Response:
     plan = await program_of(request).replays.plan(search.group(datetime.now(UTC))) if search.is_given else None
     return page(
         request,
@@ -290,9 +290,9 @@ async def _plan(request: Request, search: ReplaySearch, rate: float, status: int
         search=search,
         plan=plan,
         words=planned(plan, rate) if plan else "",
-        rate=told.get("typed_rate") or f"{rate:g}",
-        note=told.get("note", ""),
-        problem=told.get("problem"),
+        rate=shown.get("typed_rate") or f"{rate:g}",
+        note=shown.get("note", ""),
+        problem=shown.get("problem"),
         command=search.command(rate),
         reasons=REASONS,
         spans=list(SPANS),

@@ -46,6 +46,7 @@ async def _fleet(
         program.analytics.scaling(namespaces=namespaces),
     )
     pauses = await program.pauses.list(log=10) if caller.may(Permission.SYSTEM_PAUSES_READ) else None
+    limits = await program.limits.list(keys=5)
     processes = await program.workers.list() if caller.may(Permission.SYSTEM_HANDLERS_READ) else []
     broker, broker_problem = await _broker(program, namespaces)
     return page(
@@ -62,6 +63,7 @@ async def _fleet(
         processes=processes,
         broker=broker,
         broker_problem=broker_problem,
+        limits=[limit if caller.may(Permission.DATA_READ_SENSITIVE) else limit.without_keys() for limit in limits],
         pauses=pauses,
         command_of=command_of,
         target_fields=target_fields,

@@ -49,9 +49,9 @@ async def show_settings(
     )
 
 
-def _matches(each: Any, words: str, every: bool) -> bool:
-    fits = words.lower() in f"{each.path} {each.meaning}".lower()
-    return fits and (every or each.is_set)
+def _matches(row: Any, words: str, every: bool) -> bool:
+    fits = words.lower() in f"{row.path} {row.meaning}".lower()
+    return fits and (every or row.is_set)
 
 
 def _permissions(request: Request) -> list[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from tasker.errors import TaskerError
 from tasker.server.auth.caller import AuthenticatedCaller
 from tasker.server.envelope import RateLimit
-from tasker.server.errors import problem_of, tell
+from tasker.server.errors import log_error, problem_of
 from tasker.server.web.rendering import caller_on, page, redirect, url
 from tasker.server.web.route import page_router, sent
 from tasker.server.web.session import checked_credential, sign_in, sign_out, with_credential
@@ -18,7 +18,7 @@ routes = page_router()
 
 @routes.get("/sign-in")
 async def show_form(request: Request) -> Response:
-    """Show the form; where nobody is asked who they are, and to who is signed in already, the overview."""
+    """Show the form, or the overview if authentication is disabled or the caller is signed in."""
     if caller_on(request) is None:
         return page(request, "sign_in.html", next=request.query_params.get("next", ""), problem=None)
     return redirect(request)
@@ -36,7 +36,7 @@ async def take_credential(request: Request) -> Response:
         if caller.known:
             await sign_in(request, answer, credential, caller)
     except TaskerError as error:
-        tell(error, request.scope)
+        log_error(error, request.scope)
         problem = problem_of(error)
         return page(request, "sign_in.html", problem["status"], next=next_page, problem=problem)
     return answer

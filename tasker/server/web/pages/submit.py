@@ -20,7 +20,7 @@ from tasker.server.web.presenters.fleet import request_body, submit_command
 from tasker.server.web.presenters.input_form import fields_of, typed_in
 from tasker.server.web.rendering import page, redirect, url
 from tasker.server.web.route import page_router, sent
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission as TaskRequest
 from tasker.template.plan import Plan
 
@@ -29,7 +29,17 @@ SUBMIT = "/templates/{namespace}/{name}/{version}/submit"
 CREATES = needs(Permission.TASKS_CREATE)
 PREFIX = "input:"
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,10}")
-OTHERS = ("priority", "tags", "run_at", "delay", "expires_in", "reason", "idempotency_key", "correlation_id")
+OTHERS = (
+    "priority",
+    "tags",
+    "run_at",
+    "delay",
+    "expires_in",
+    "deadline",
+    "reason",
+    "idempotency_key",
+    "correlation_id",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,7 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
         return _page(request, plan, _with_problems(plan, filled), 422)
     try:
         order = TemplateSubmission(namespace, name, version, _request(filled, known_caller(request)))
-        submitted = await program.submit_order(order)
+        submitted = await program.submissions.submit(order)
     except DuplicateTask as error:
         existing = url(request, f"tasks/{error.task_uuid}") if error.task_uuid else None
         return _page(request, plan, filled, 409, problem_of(error), existing)
@@ -109,6 +119,7 @@ def _request(filled: Filled, caller: str | None) -> TaskRequest:
         run_at=others["run_at"] or None,
         delay=others["delay"] or None,
         expires_in=others["expires_in"] or None,
+        deadline=others["deadline"] or None,
     )
 
 

@@ -88,7 +88,7 @@ async def task_page(
         return page(request, "task/beside.html", report=report, view=view, drawer=drawer, typed=typed)
     counts = await program.task_pages.counts(uuid)
     is_wide = counts.total > LARGEST_DRAWN_GRAPH
-    report = await (_part(request, uuid, first) if is_wide else covered_report(request, uuid))
+    report = await (_part(request, uuid, first) if is_wide else redacted_report(request, uuid))
     error = report.error
     if is_wide and counts.error:
         error = (await _redacted(request, await program.task_pages.first_failure(uuid))).error
@@ -151,7 +151,7 @@ async def _opened(request: Request, uuid: str, step: str, report: TaskReport | N
     return await _drawer(request, report, step)
 
 
-async def covered_report(request: Request, uuid: str) -> TaskReport:
+async def redacted_report(request: Request, uuid: str) -> TaskReport:
     """Return the report of a task, redacted for the caller."""
     return await _redacted(request, await program_of(request).tasks.report(uuid))
 

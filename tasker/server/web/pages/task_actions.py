@@ -23,7 +23,7 @@ from tasker.services.operators.pauses import PauseTarget
 from tasker.services.wording import counted
 
 routes = page_router()
-MEND = needs(Permission.STEPS_RESOLVE, operates=True)
+OPERATES = needs(Permission.STEPS_RESOLVE, operates=True)
 PAUSE = needs(Permission.SYSTEM_PAUSES_CHANGE, operates=True)
 
 
@@ -40,7 +40,7 @@ async def cancel(request: Request, uuid: str) -> Response:
     return await redirect_or_error(request, uuid, act)
 
 
-@routes.post("/tasks/{uuid}/retry", **MEND)
+@routes.post("/tasks/{uuid}/retry", **OPERATES)
 async def retry(request: Request, uuid: str) -> Response:
     """Run every failed step again."""
 
@@ -93,7 +93,7 @@ async def resume(request: Request, uuid: str) -> Response:
     return await redirect_or_error(request, uuid, act)
 
 
-@routes.post("/tasks/{uuid}/reset-step", **MEND)
+@routes.post("/tasks/{uuid}/reset-step", **OPERATES)
 async def reset_step(request: Request, uuid: str) -> Response:
     """Run one failed step again."""
 
@@ -105,7 +105,7 @@ async def reset_step(request: Request, uuid: str) -> Response:
     return await redirect_or_error(request, uuid, act)
 
 
-@routes.post("/tasks/{uuid}/resolve-step", **MEND)
+@routes.post("/tasks/{uuid}/resolve-step", **OPERATES)
 async def resolve_step(request: Request, uuid: str) -> Response:
     """Mark a step as done without a result."""
 
@@ -117,7 +117,7 @@ async def resolve_step(request: Request, uuid: str) -> Response:
     return await redirect_or_error(request, uuid, act)
 
 
-@routes.post("/tasks/{uuid}/complete-step", **MEND)
+@routes.post("/tasks/{uuid}/complete-step", **OPERATES)
 async def complete_step(request: Request, uuid: str) -> Response:
     """Mark a step as done with a result."""
 

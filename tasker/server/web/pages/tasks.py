@@ -105,19 +105,19 @@ def _page(
 
 async def _search(request: Request, text: str) -> Response:
     """Redirect to the page of the only match; list the matches if there are several."""
-    sought = await program_of(request).search.find(text, namespaces=namespaces_of(request))
-    if sought.kind in ("tasks", "templates") and len([*sought.identifiers, *sought.templates]) > 1:
-        return page(request, "sought.html", text=text, sought=sought, most=MOST_NAMED)
-    if sought.kind == "nothing":
+    match = await program_of(request).search.find(text, namespaces=namespaces_of(request))
+    if match.kind in ("tasks", "templates") and len([*match.identifiers, *match.templates]) > 1:
+        return page(request, "sought.html", text=text, sought=match, most=MOST_NAMED)
+    if match.kind == "nothing":
         message = "No task, dead letter, template, namespace or tag matches."
         return redirect(request, "tasks", message, tag=text)
-    path, query = _target(sought, text)
+    path, query = _target(match, text)
     return redirect(request, path, **query)
 
 
-def _target(sought: SearchMatch, text: str) -> tuple[str, dict[str, Any]]:
+def _target(match: SearchMatch, text: str) -> tuple[str, dict[str, Any]]:
     """Return the page of the first match."""
-    first = sought.identifiers[0] if sought.identifiers else ""
+    first = match.identifiers[0] if match.identifiers else ""
     pages: dict[str, tuple[str, dict[str, Any]]] = {
         "task": (f"tasks/{first}", {}),
         "entry": (f"dead-letters/entries/{first}", {}),
@@ -125,15 +125,15 @@ def _target(sought: SearchMatch, text: str) -> tuple[str, dict[str, Any]]:
         "namespace": ("tasks", {"namespace": first}),
         "tag": ("tasks", {"tag": first}),
     }
-    return pages[sought.kind] if first else ("tasks", _template(sought.templates, text))
+    return pages[match.kind] if first else ("tasks", _template(match.templates, text))
 
 
-def _template(found: Sequence[tuple[str, str]], text: str) -> dict[str, str]:
+def _template(templates: Sequence[tuple[str, str]], text: str) -> dict[str, str]:
     """Return the filter for templates of one name.
 
     It includes the namespace if the text named it or did not match exactly.
     """
-    namespace, template = found[0]
+    namespace, template = templates[0]
     named = "/" in text or text.lower() != template.lower()
     return {"namespace": namespace if named else "", "template": template}
 

@@ -126,7 +126,7 @@ def rate_of(text: str) -> float:
 def figures(stats: Sequence[ReasonStats]) -> Iterable[Figure]:
     """Yield the number of pending entries, in total and by reason, with the average time to close them."""
     pending = sum(row.pending for row in stats)
-    yield Figure("to look into", number(pending), f"{number(sum(row.total_entries for row in stats))} in all")
+    yield Figure("pending", number(pending), f"{number(sum(row.total_entries for row in stats))} in all")
     for reason_stats in stats:
         minutes = reason_stats.avg_resolution_time_minutes
         closed = "" if minutes is None else f"closed after {duration(60_000 * minutes)} on average"

@@ -30,13 +30,13 @@ class QueueRow:
     message_queue: QueueReport | None
 
 
-def queues(found: Overview, advice: Sequence[ScalingAdvice], broker: BrokerReport | None) -> list[QueueRow]:
+def queues(overview: Overview, advice: Sequence[ScalingAdvice], broker: BrokerReport | None) -> list[QueueRow]:
     """Return a row for each namespace of the page, the fullest first."""
     by_namespace = {scaling.namespace: scaling for scaling in advice}
     messages = {queue.queue: queue for queue in broker.queues} if broker else {}
     return [
         QueueRow(queue, by_namespace.get(queue.namespace), messages.get(f"worker_{queue.namespace}_queue"))
-        for queue in found.queues
+        for queue in overview.queues
     ]
 
 
@@ -73,9 +73,9 @@ class Listed:
     paused: bool
 
 
-def listed(rows: Iterable[Mapping[str, Any]], found: Overview | None, pauses: Sequence[Pause]) -> list[Listed]:
+def listed(rows: Iterable[Mapping[str, Any]], overview: Overview | None, pauses: Sequence[Pause]) -> list[Listed]:
     """Return a row for each template, given by its newest version."""
-    paces = {(pace.namespace, pace.template): pace for pace in (found.templates if found else ())}
+    paces = {(pace.namespace, pace.template): pace for pace in (overview.templates if overview else ())}
     paused = {(pause.namespace, pause.template) for pause in pauses if pause.step is None}
     return [
         Listed(
@@ -132,11 +132,11 @@ class DiffLine:
         return self.text[:begin], self.text[begin:end], self.text[end:]
 
 
-def lines_of(text: str, found: Iterable[Diagnostic]) -> list[DiffLine]:
+def lines_of(text: str, diagnostics: Iterable[Diagnostic]) -> list[DiffLine]:
     """Return the lines of a text with their problems; problems beyond the end are attached to the last line."""
     lines = text.splitlines() or [""]
     by_line: dict[int, list[Diagnostic]] = {}
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         by_line.setdefault(min(max(diagnostic.line, 1), len(lines)), []).append(diagnostic)
     return [DiffLine(number, line, by_line.get(number, [])) for number, line in enumerate(lines, 1)]
 

@@ -146,22 +146,22 @@ def _hint(schema: Schema) -> str:
 
 
 def _object(
-    root: Schema, schema: Schema, pointer: str, typed: Mapping[str, str], found: Typed, depth: int
+    root: Schema, schema: Schema, pointer: str, typed: Mapping[str, str], read: Typed, depth: int
 ) -> dict[str, Any]:
     made: dict[str, Any] = {}
     required = schema.get("required", ())
     for name, raw in schema.get("properties", {}).items():
         part, at = resolved(root, raw), f"{pointer}/{escaped(name)}"
         if _is_object(root, part) and depth < DEEPEST:
-            inner = _object(root, part, at, typed, found, depth + 1)
+            inner = _object(root, part, at, typed, read, depth + 1)
             if inner or name in required:
                 made[name] = inner
         elif text := typed.get(at, "").strip():
-            made[name] = _read(part, text, at, found)
+            made[name] = _read(part, text, at, read)
     return made
 
 
-def _read(schema: Schema, text: str, pointer: str, found: Typed) -> Any:
+def _read(schema: Schema, text: str, pointer: str, typed: Typed) -> Any:
     """Return the typed value as its schema requires; an invalid number stays text, which the validator reports."""
     kind = _kind(schema)
     if kind in ("text", "long"):
@@ -171,18 +171,18 @@ def _read(schema: Schema, text: str, pointer: str, found: Typed) -> Any:
             return int(text) if schema.get("type") == "integer" or text.lstrip("+-").isdecimal() else float(text)
         except ValueError:
             return text
-    return _parsed(text, pointer, found)
+    return _parsed(text, pointer, typed)
 
 
-def _parsed(text: str, pointer: str, found: Typed) -> Any:
+def _parsed(text: str, pointer: str, typed: Typed) -> Any:
     try:
         return parse_json(text)
     except RepeatedKey as error:
-        found.problems[pointer] = str(error)
+        typed.problems[pointer] = str(error)
     except json.JSONDecodeError as error:
-        found.problems[pointer] = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        typed.problems[pointer] = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
     except RecursionError:
-        found.problems[pointer] = "nested too deeply"
+        typed.problems[pointer] = "nested too deeply"
     return None
 
 

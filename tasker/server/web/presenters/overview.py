@@ -10,7 +10,7 @@ from tasker.services.fleet.overview import Activity, NamespaceActivity, Overview
 from tasker.services.wording import counted, duration, number
 
 MOST_NAMED = 5
-"""Handlers that are named one by one; of more the number is told."""
+"""Number of handlers listed by name; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class NamespaceRow:
         return self.queue.processes == 0 and self.queue.enqueued + self.queue.held > 0
 
 
-def namespaces(found: Overview, lately: Activity) -> list[NamespaceRow]:
+def namespaces(overview: Overview, lately: Activity) -> list[NamespaceRow]:
     """Return a row for each namespace of the page, in its order."""
-    queues = {queue.namespace: queue for queue in found.queues}
+    queues = {queue.namespace: queue for queue in overview.queues}
     return [
         NamespaceRow(activity, queues[activity.namespace])
         for activity in lately.namespaces
@@ -52,15 +52,15 @@ def namespaces(found: Overview, lately: Activity) -> list[NamespaceRow]:
     ]
 
 
-def needs(found: Overview, lately: Activity) -> list[Need]:
+def needs(overview: Overview, lately: Activity) -> list[Need]:
     """Return the problems for an operator, most urgent first."""
     return [
         *_unserved(lately),
-        *_unworked(found),
-        *_lost(found),
-        *_dead_letters(found),
-        *_breakers(found),
-        *_pauses(found),
+        *_unworked(overview),
+        *_lost(overview),
+        *_dead_letters(overview),
+        *_breakers(overview),
+        *_pauses(overview),
     ]
 
 
@@ -72,37 +72,37 @@ def _unserved(lately: Activity) -> Iterator[Need]:
         yield Need(f"{counted(more, 'more handler')} that no worker has", "deploy them", "fleet", {})
 
 
-def _unworked(found: Overview) -> Iterator[Need]:
-    for queue in found.unworked_queues:
+def _unworked(overview: Overview) -> Iterator[Need]:
+    for queue in overview.unworked_queues:
         text = f"{queue.namespace}: {counted(queue.enqueued + queue.held, 'step')} in the queue, and no live worker"
         yield Need(text, "start a worker: tasker worker", "tasks", {"namespace": queue.namespace})
-    if (more := found.unworked - len(found.unworked_queues)) > 0:
+    if (more := overview.unworked - len(overview.unworked_queues)) > 0:
         text = f"{counted(more, 'more namespace')} with steps in the queue, and no live worker"
         yield Need(text, "start workers that serve them: tasker worker", "fleet", {})
 
 
-def _lost(found: Overview) -> Iterator[Need]:
-    lost = [process for process in found.processes if process.state == "lost"]
+def _lost(overview: Overview) -> Iterator[Need]:
+    lost = [process for process in overview.processes if process.state == "lost"]
     if lost:
         text = f"{len(lost)} {'process' if len(lost) == 1 else 'processes'} without a heartbeat"
         yield Need(text, "their steps are released automatically; check why they ended", "fleet", {}, urgent=False)
 
 
-def _dead_letters(found: Overview) -> Iterator[Need]:
-    if found.dead_letters:
-        text = f"{counted(found.dead_letters, 'dead letter')} to look into"
+def _dead_letters(overview: Overview) -> Iterator[Need]:
+    if overview.dead_letters:
+        text = f"{counted(overview.dead_letters, 'dead letter')} to resolve"
         yield Need(text, "find the cause, then replay or resolve", "dead-letters", {})
 
 
-def _breakers(found: Overview) -> Iterator[Need]:
-    for breaker in found.breakers:
+def _breakers(overview: Overview) -> Iterator[Need]:
+    for breaker in overview.breakers:
         text = f"The breaker of {breaker.breaker} is open: {counted(breaker.steps, 'step')} deferred"
         yield Need(text, "it retries automatically; check the service that it calls", "fleet", {}, urgent=False)
 
 
-def _pauses(found: Overview) -> Iterator[Need]:
-    if found.pauses:
-        yield Need(f"{counted(found.pauses, 'pause')} active", "resume them when ready", "fleet", {}, urgent=False)
+def _pauses(overview: Overview) -> Iterator[Need]:
+    if overview.pauses:
+        yield Need(f"{counted(overview.pauses, 'pause')} active", "resume them when ready", "fleet", {}, urgent=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +119,14 @@ def span(lately: Activity) -> str:
     return "hour" if lately.seconds >= 3600 else duration(1000 * round(lately.seconds))
 
 
-def figures(found: Overview, lately: Activity) -> Sequence[Figure]:
+def figures(overview: Overview, lately: Activity) -> Sequence[Figure]:
     """Return the main figures of the fleet."""
-    live = [process for process in found.processes if process.state == "live" and process.kind == "worker"]
+    live = [process for process in overview.processes if process.state == "live" and process.kind == "worker"]
     slots, busy = sum(worker.slots for worker in live), sum(worker.in_hand for worker in live)
     wait = "none" if lately.wait_p50_ms is None else duration(lately.wait_p50_ms)
-    slow = "" if lately.wait_p95_ms is None else f"95 of 100 within {duration(lately.wait_p95_ms)}"
+    slow = "" if lately.wait_p95_ms is None else f"p95 {duration(lately.wait_p95_ms)}"
     return (
-        Figure("open tasks", number(found.open), f"{number(found.submitted)} submitted in the last minute"),
+        Figure("open tasks", number(overview.open), f"{number(overview.submitted)} submitted in the last minute"),
         Figure(
             "steps a second",
             f"{lately.steps_per_second:,.2f}",
@@ -134,7 +134,7 @@ def figures(found: Overview, lately: Activity) -> Sequence[Figure]:
         ),
         Figure("wait in the queue", wait, slow),
         Figure("workers", str(len(live)), f"{number(busy)} of {number(slots)} slots in use"),
-        Figure("failed attempts", number(found.failed_attempts), "in the last minute"),
+        Figure("failed attempts", number(overview.failed_attempts), "in the last minute"),
         Figure("retries due", number(lately.retries_due), "within the next hour"),
     )
 
@@ -185,18 +185,16 @@ def charts_of(lately: Activity) -> Charts:
 def _tasks(lately: Activity, rows: Sequence[Sequence[float]]) -> Chart:
     sums = [number(sum(counts)) for counts in (lately.submitted, lately.ended, lately.failed)]
     words = f"{sums[0]} submitted, {sums[1]} ended, {sums[2]} of them failed"
-    looks = zip(("runs", "done", "failed"), rows, strict=True)
-    return Chart("tasks", "Tasks a minute", words, [ChartLine(*line) for line in looks])
+    lines = zip(("runs", "done", "failed"), rows, strict=True)
+    return Chart("tasks", "Tasks a minute", words, [ChartLine(*line) for line in lines])
 
 
 def _waits(lately: Activity, rows: Sequence[Sequence[float | None]]) -> Chart:
     words = "no step has waited"
     if lately.wait_p50_ms is not None and lately.wait_p95_ms is not None:
-        words = (
-            f"half of the steps within {duration(lately.wait_p50_ms)}, 95 of 100 within {duration(lately.wait_p95_ms)}"
-        )
-    looks = zip(("runs", "retries"), ([value or 0.0 for value in row] for row in rows), strict=True)
-    return Chart("waits", "Wait in the queue", words, [ChartLine(*line) for line in looks])
+        words = f"median {duration(lately.wait_p50_ms)}, p95 {duration(lately.wait_p95_ms)}"
+    lines = zip(("runs", "retries"), ([value or 0.0 for value in row] for row in rows), strict=True)
+    return Chart("waits", "Wait in the queue", words, [ChartLine(*line) for line in lines])
 
 
 WIDTH, HEIGHT, MARGIN = 120, 24, 2

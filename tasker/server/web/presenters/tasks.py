@@ -134,7 +134,7 @@ class Search(AddressWords):
 class ListPage:
     """Page of tasks with the cursors of the previous and the next page; None if there is none.
 
-    `looked_into`: in so many tasks inputs were looked at; 0: in all. `searched`: the page was looked for among so many
+    `looked_into`: number of tasks whose inputs were searched; 0: all. `searched`: the page was searched among so many
     tasks, and there are others; 0: it needed no more."""
 
     tasks: Sequence[Mapping[str, Any]]

@@ -10,10 +10,14 @@ import pytest
 
 import tasker
 from tasker.errors import UsageError
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
+from tasker.step_handler import again_in, step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tasker.types import StepContext
+from tests.support.registered import order
 
 LATER = timedelta(hours=2)
 
@@ -45,7 +49,7 @@ def test_every_way_to_submit_takes_a_start(app: tasker.SyncApp, plan: Plan) -> N
     request = Submission({"name": "many"}, delay="2h")
     tasks = [each.task_uuid for each in app.submit_many(plan, [request])]  # type: ignore[union-attr]
     order = TemplateSubmission(plan.namespace, plan.name, None, Submission({"name": "order"}, delay="2h"))
-    tasks += [each.task_uuid for each in app.submit_orders([order])]  # type: ignore[union-attr]
+    tasks += [each.task_uuid for each in app.submissions.submit_many([order])]  # type: ignore[union-attr]
     with psycopg.connect(app.database_url) as connection:
         tasks.append(app.submit_in(connection, plan, {"name": "in"}, delay="2h").task_uuid)
         tasks.append(tasker.submit_in(connection, plan, {"name": "module"}, delay="2h").task_uuid)
@@ -166,7 +170,7 @@ def test_a_task_expires_that_no_worker_begins(database_url: str, plan: Plan, app
     ).plans
     app.plans.register(nobody)
     tasks = [
-        app.submit_request(nobody, Submission({"n": n}, expires_in=wish)).task_uuid
+        app.submissions.submit(order(nobody, Submission({"n": n}, expires_in=wish))).task_uuid
         for n, wish in ((1, None), (2, "1h"))
     ]
 
@@ -176,3 +180,92 @@ def test_a_task_expires_that_no_worker_begins(database_url: str, plan: Plan, app
     later = app.tasks.report(tasks[1])
     assert later.expires_at is not None
     assert (later.expires_at - later.created_at).total_seconds() == 3600
+
+
+@pytest.mark.parametrize("deadline", [LATER, 7200, "2h", datetime(2100, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"])
+def test_every_way_to_submit_takes_a_deadline(app: tasker.SyncApp, plan: Plan, deadline: Any) -> None:
+    request = Submission({"name": "many"}, deadline=deadline, delay="1h")
+    tasks = [each.task_uuid for each in app.submit_many(plan, [request])]  # type: ignore[union-attr]
+    order = TemplateSubmission(
+        plan.namespace, plan.name, None, Submission({"name": "order"}, deadline=deadline, delay="1h")
+    )
+    tasks += [each.task_uuid for each in app.submissions.submit_many([order])]  # type: ignore[union-attr]
+    tasks.append(app.submit(plan, {"name": "one"}, deadline=deadline, delay="1h").task_uuid)
+    with psycopg.connect(app.database_url) as connection:
+        tasks.append(app.submit_in(connection, plan, {"name": "in"}, deadline=deadline, delay="1h").task_uuid)
+
+    for report in map(app.tasks.report, tasks):
+        expected = datetime(2100, 1, 1, tzinfo=UTC) if "2100" in str(deadline) else (report.run_at or LATER) + LATER
+        assert report.deadline_at == expected
+        assert app.views.task(report.task_uuid)["deadline_at"] == expected.isoformat()
+        assert [reason.reason for reason in app.tasks.explain(report.task_uuid).reasons] == ["scheduled", "dated"]
+
+
+def test_a_task_that_no_worker_serves_ends_with_the_deadline_of_its_template(app: tasker.SyncApp) -> None:
+    (nobody,) = compile_text(
+        "{name: nobody, namespace: unserved, version: 1, deadline: 300ms, steps: [{name: a, handler: greet}]}"
+    ).plans
+    app.plans.register(nobody)
+
+    report = app.wait(app.submissions.submit(order(nobody, Submission({"n": 1}))).task_uuid, timeout=60)
+
+    assert report.status == "error"
+    assert report.error is not None
+    assert report.error["type"] == "deadline_exceeded"
+
+
+@pytest.mark.parametrize("deadline", ["soon", 0, "2100-01-01T00:00:00", -5, "0s"])
+def test_a_deadline_that_is_none_is_refused(app: tasker.SyncApp, plan: Plan, deadline: Any) -> None:
+    with pytest.raises(UsageError, match="deadline: expected"):
+        app.submit(plan, {"name": "a"}, deadline=deadline)
+
+
+def test_a_step_is_called_again_until_what_it_waits_for_is_there(
+    app: tasker.SyncApp, registry: HandlerRegistry
+) -> None:
+    calls: list[int] = []
+
+    @step_handler("looks")
+    def looks(context: StepContext) -> dict[str, int]:
+        calls.append(context.retry_count)
+        if len(calls) < 3:
+            again_in(0.05, reason="not yet", limit=2)
+        return {"calls": len(calls)}
+
+    registry.register("looks", looks)
+    (plan,) = compile_text("{name: looks, namespace: caller, version: 1, steps: [{name: a, handler: looks}]}").plans
+
+    report = app.run(plan, {}, timeout=60)
+
+    assert report.status == "complete"
+    assert report.results["a"] == {"calls": 3}
+    assert calls == [0, 0, 0]
+    assert report.steps["a"].attempts == 1
+
+
+def test_a_rerun_has_as_much_time_as_its_task_had(app: tasker.SyncApp, plan: Plan) -> None:
+    task = app.submit(plan, {"name": "again"}, deadline="2h").task_uuid
+    first = app.wait(task, timeout=60)
+
+    begun = app.reruns.start(task, next(iter(first.steps)), actor="ada", reason="again")
+
+    report = app.tasks.report(begun.task_uuid)
+    assert report.deadline_at is not None
+    assert report.deadline_at - report.created_at == LATER
+
+
+@pytest.mark.parametrize(("deadline", "most"), [("1h", 3600), (None, None)])
+def test_a_handler_reads_how_much_time_is_left(
+    app: tasker.SyncApp, registry: HandlerRegistry, deadline: str | None, most: float | None
+) -> None:
+    @step_handler("left")
+    def left(context: StepContext) -> dict[str, float | None]:
+        return {"left": context.time_left}
+
+    registry.register("left", left)
+    (plan,) = compile_text("{name: left, namespace: caller, version: 1, steps: [{name: a, handler: left}]}").plans
+
+    task = app.submit(plan, {}, deadline=deadline).task_uuid
+
+    seen = app.wait(task, timeout=60).results["a"]["left"]
+    assert seen is None if most is None else most - 120 < seen <= most

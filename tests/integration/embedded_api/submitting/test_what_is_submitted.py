@@ -11,7 +11,7 @@ import pytest
 
 import tasker
 from tasker.errors import InputInvalid, NotStorable, TaskerError, UsageError
-from tasker.services.submission.bulk import TemplateSubmission
+from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission, SubmissionResult
 from tasker.template import compile_text
 from tasker.template.plan import Plan
@@ -33,7 +33,8 @@ def test_an_order_whose_option_does_not_fit_holds_up_no_other(
 ) -> None:
     app.submit(plan, {"name": "first"})
     requests = [Submission({"name": "a"}), Submission({"name": "b"}, **option), Submission({"name": "c"})]
-    answers = app.submit_orders([TemplateSubmission(plan.namespace, plan.name, None, request) for request in requests])
+    orders = [TemplateSubmission(plan.namespace, plan.name, None, request) for request in requests]
+    answers = app.submissions.submit_many(orders)
     assert [isinstance(answer, SubmissionResult) for answer in answers] == [True, False, True]
     assert isinstance(answers[1], (NotStorable, UsageError))
     assert next(iter(option)) in answers[1].message
@@ -118,7 +119,7 @@ def test_an_order_of_a_template_that_none_can_be_holds_up_no_other(app: tasker.S
         TemplateSubmission(plan.namespace, name, None, Submission({"name": "a"}))
         for name in ("\ud800", "\0", plan.name)
     ]
-    answers = app.submit_orders(orders)
+    answers = app.submissions.submit_many(orders)
     assert [type(answer) for answer in answers] == [UsageError, UsageError, SubmissionResult]
 
 

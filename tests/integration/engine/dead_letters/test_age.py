@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.engine.dead_letters.test_staleness import at, declared, health, search
-from tests.support.engine_fixture import FAILURE, Item, Lab, fail, operator, retry
+from tests.support.engine_fixture import FAILURE, Item, Lab, change, fail, operator, retry
 from tests.support.random_plans import RetryPolicy, Spec
 
 HOUR = 60
@@ -118,3 +118,28 @@ def test_a_branch_that_is_stuck_is_stale_while_another_one_is_delayed(lab: Lab) 
     (found,) = search(lab, 2 * HOUR)
 
     assert found["current_state"] == "steps_in_process"
+
+
+def test_a_snooze_of_days_is_not_counted_nor_a_dead_letter(lab: Lab) -> None:
+    plan = declared(lab, Spec("a"), max_steps_in_process_minutes=100 * HOUR)
+    task, claims = lab.running(plan)
+    lab.one.advance(change("snooze", claims["a"], d=72 * HOUR * 60_000, sn=10), snoozes=True)
+
+    for hours in (20, 48, 72):
+        assert (search(lab, hours * HOUR), health(lab, hours * HOUR, task)) == ([], "healthy")
+    at(lab, 72 * HOUR + 1)
+    lab.two.call("due", lab.two.args(slots=1))
+    assert search(lab, 95 * HOUR) == [], "its age begins when it is called again"
+    (found,) = search(lab, 96 * HOUR + 10)
+    assert found["signal"] == "task_age"
+
+
+def test_a_deadline_takes_the_place_of_the_fleets_limit_of_age(lab: Lab) -> None:
+    plan = declared(lab, Spec("a"), max_steps_in_process_minutes=100 * HOUR)
+    task, _ = lab.running(plan, deadline_ms=60 * HOUR * 60_000)
+    other, _ = lab.running(plan)
+
+    (found,) = search(lab, 30 * HOUR)
+
+    assert found["task_uuid"] == other
+    assert health(lab, 30 * HOUR, task) == "healthy"

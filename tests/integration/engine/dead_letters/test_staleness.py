@@ -371,7 +371,7 @@ async def test_the_lines_of_a_stale_task_say_whose_it_is(alone: Lab, caplog: pyt
     engine = Engine(Direct(alone.two), MessagingService(load_backend("pgmq", {})))
 
     with caplog.at_level("INFO", "tasker.orchestration"):
-        await StalenessSearch(engine, DeadLetterSettings(), BatchProcessing()).look(alone.two.worker)
+        await StalenessSearch(engine, DeadLetterSettings(), BatchProcessing()).search(alone.two.worker)
 
     correlation, namespace = f"correlation_id={task}", f"namespace={alone.namespace}"
     ended, stale = caplog.messages
@@ -387,7 +387,7 @@ async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab
     tables = DeadLetterSettings(), DeadLetterSettings(staleness_detection=careful)
     one, other = (StalenessSearch(engine, table, BatchProcessing()) for table in tables)
     for search in (one, other, one):
-        await search.look(alone.two.worker)
+        await search.search(alone.two.worker)
 
     assert one.counts == {
         "detection_runs": 1,

@@ -38,7 +38,7 @@ def test_what_waits_for_a_failed_step_says_that_it_never_runs_by_itself(told: To
 
     assert told.sentences(task) == {
         "s0": "failed in attempt 1 of 3: TestError: it broke",
-        "s1": "waits for s0; s0 will not complete by itself",
+        "s1": "waits for s0; s0 cannot complete without an operator",
     }
     failed, blocked = told.task(task).reasons
     assert failed.remedy(" --data-dir d").endswith(f"tasker task step reset {task} s0 --data-dir d")
@@ -337,6 +337,32 @@ def test_a_scheduled_task_says_when_it_begins_and_how_to_drop_it(told: Told) -> 
     assert told.sentence(task, "s0") == "was to begin at 12:10:00 and is not enqueued yet"
 
 
+def test_a_step_that_waits_for_a_permit_says_of_which_limit_and_who_has_it(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    rule = {"name": "step shop/order/charge", "key": {"input": ["customer"]}, "max_running": 1}
+    plan = told.lab.plan(Spec("charge", limits=(rule,)), name="limited")
+    first, second, third = told.lab.submit(plan, *({"context": {"customer": "acme"}} for _ in range(3)))
+    told.lab.one.call("due", told.lab.one.args())
+
+    has_it = next(task for task in (first, second, third) if told.lab.states(task)["charge"] == "enqueued")
+    sentences = {told.sentence(task, "charge") for task in {first, second, third} - {has_it}}
+    common = f"waits for a permit of the limit step shop/order/charge, key acme: 1 of 1 run, in the tasks {has_it}"
+    assert sentences == {common, f"{common}; 1 step before it"}
+
+
+def test_a_step_that_waits_for_a_token_says_of_which_rate(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    rule = {"name": "rate step shop/order/charge", "key": {"input": ["shop"]}, "rate": 0.5, "burst": 1}
+    plan = told.lab.plan(Spec("charge", limits=(rule,)), name="rated")
+    tasks = told.lab.submit(plan, *({"context": {"shop": "acme"}} for _ in range(2)))
+    told.lab.one.call("due", told.lab.one.args())
+
+    (waits,) = (task for task in tasks if told.lab.states(task)["charge"] == "pending")
+    assert told.sentence(waits, "charge") == (
+        "waits for its turn under the limit rate step shop/order/charge, key acme: 0.5 attempts per second"
+    )
+
+
 def test_a_delayed_step_says_until_when_even_in_a_pause(told: Told) -> None:
     at_work(told.lab.one, "w1")
     task, claims = told.lab.running(told.lab.plan(Spec("a"), Spec("b", depends_on=("a",), delay=600), name="delayed"))
@@ -344,3 +370,23 @@ def test_a_delayed_step_says_until_when_even_in_a_pause(told: Told) -> None:
     told.lab.one.core("pause", {"task": task, "actor": "ops", "reason": ""})
 
     assert told.sentence(task, "b") == "delayed until 12:10:00 by its `delay` or `not_before`"
+
+
+def test_a_snoozed_step_says_until_when_and_why(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    task, claims = told.lab.running(told.lab.chain(1))
+    told.lab.one.advance(change("snooze", claims["s0"], d=600_000, sn=3, n={"reason": "not paid yet"}), snoozes=True)
+
+    assert told.sentence(task, "s0") == "its handler asked to be called again at 12:10:00: not paid yet"
+    assert told.one(task, "s0").remedy() == "it is called then, without using an attempt"
+
+
+def test_a_task_with_a_deadline_says_so_until_it_has_passed(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    task, _ = told.lab.running(told.lab.chain(1), deadline_ms=600_000)
+
+    (dated,) = [reason for reason in told.task(task).reasons if reason.reason == "dated"]
+    assert dated.sentence(UTC) == "the task has a deadline: what is open at 12:10:00 fails"
+    told.at(601)
+    told.lab.one.call("due", told.lab.one.args())
+    assert "dated" not in [reason.reason for reason in told.task(task).reasons]

@@ -64,14 +64,17 @@ def timers(lab: Lab) -> dict[tuple[str, str], float]:
 def test_what_waits_for_a_time_is_counted_by_kind_and_what_is_late_by_seconds(lab: Lab) -> None:
     lab.one.set_time(0)
     lab.submit(lab.chain(), {"delay_ms": 60_000}, {"delay_ms": 120_000, "expires_ms": 1_000})
-    _, claims = lab.running(lab.chain())
+    _, claims = lab.running(lab.chain(), deadline_ms=60_000)
     lab.one.advance(retry(claims["s0"], delay_ms=30_000))
     lab.two.set_time(0)
-    assert timers(lab) == {("tasker_timers_waiting", "begin"): 2, ("tasker_timers_waiting", "retry"): 1}
+    assert timers(lab) == {
+        ("tasker_timers_waiting", kind): number for kind, number in (("begin", 2), ("retry", 1), ("deadline", 1))
+    }
     lab.two.set_time(100)
 
     assert timers(lab)["tasker_timers_late_seconds", "begin"] == pytest.approx(40, abs=1)
     assert timers(lab)["tasker_timers_late_seconds", "retry"] == pytest.approx(70, abs=1)
+    assert timers(lab)["tasker_timers_late_seconds", "deadline"] == pytest.approx(40, abs=1)
 
 
 def test_the_age_of_the_queue_is_seen_behind_hundreds_of_delayed_tasks(lab: Lab) -> None:

@@ -27,11 +27,9 @@ SHARED = {
     *("domain_events", "event_positions", "unplaced_events"),  # which have a retention of their own
     *("domain_events_pruned", "event_subscribers", "event_deliveries"),
     "task_namespaces",
-    "named_tasks",
-    "named_steps",
-    "templates",
-    "template_steps",
-    "template_edges",
+    *("named_tasks", "named_steps"),
+    *("templates", "template_steps", "template_edges"),
+    *("template_limits", "limit_rules", "limit_notes", "limit_buckets"),
     *("enqueue_counters", "dlq_counters"),
     "staleness_settings",
     "repairs",
@@ -188,6 +186,8 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
         step,
         task,
     )
+    lab.one.execute("insert into tasker.limit_waiters values (%s, %s, 1, 'x', 1, false)", step, task)
+    lab.one.execute("insert into tasker.limit_permits values (%s, 1, 'x', now())", step)
     lab.one.execute(
         "insert into tasker.pauses (namespace_id, task_uuid, actor, reason, paused_at) values (1, %s, 'a', '', now())",
         task,

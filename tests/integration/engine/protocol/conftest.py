@@ -25,7 +25,7 @@ from tasker.settings.execution import Sweep
 from tasker.template.plan import Plan
 from tests.support.engine_fixture import Item, Lab
 
-AT_ONCE = SweepSettings(Sweep(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0), mend_ms=0)
+AT_ONCE = SweepSettings(Sweep(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0), repair_ms=0)
 """A sweep without patience: whatever is not exactly right at this moment would be found."""
 
 

@@ -143,7 +143,7 @@ async def test_nothing_is_taken_before_a_process_knows_what_is_paused_and_while_
     await parked(queued)
     pauses = QueuePauses(queued.engine, lambda: news.append(1))
     inbox = PausableInbox(queued.results, RESULTS, pauses)
-    turns = ExclusiveTurns(queued.engine, "sweep", Time(), _Half(), 5.0, pauses.told)
+    turns = ExclusiveTurns(queued.engine, "sweep", Time(), _Half(), 5.0, pauses.update)
 
     async def take() -> int:
         return await inbox.receive(queued.caller(), 100)

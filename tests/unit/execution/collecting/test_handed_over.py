@@ -221,10 +221,10 @@ async def test_a_collector_that_ends_starts_nothing_more_and_says_that_claims_ar
 def test_slots_are_promised_to_results_until_their_write_begins_and_again_when_it_fails() -> None:
     rig = Rig(children=0)
     rig.end("one", "two", "three")
-    assert rig.slots.promised == 3
+    assert rig.slots.reserved_for_results == 3
     with suppress(DatabaseUnavailable), rig.buffer.write(2):
-        assert rig.slots.promised == 1
+        assert rig.slots.reserved_for_results == 1
         rig.end("four")
-        assert rig.slots.promised == 2
+        assert rig.slots.reserved_for_results == 2
         raise DatabaseUnavailable("gone")
-    assert rig.slots.promised == 4
+    assert rig.slots.reserved_for_results == 4

@@ -22,7 +22,7 @@ from tasker.errors import PermanentError
 from tasker.execution.modes.wire import answer, frame
 from tasker.handlers.claims import Success
 from tasker.json_values import encode
-from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
+from tasker.step_handler import StepHandler, again_in, checkpoint_yield, step_handler
 from tasker.types import StepContext, StepHandlerResult
 
 
@@ -330,3 +330,8 @@ async def rounds_async() -> dict[str, int]:
     before = decimal.getcontext().prec
     decimal.getcontext().prec = 2
     return {"precision": before}
+
+
+class LooksAgain(StepHandler):
+    def call(self, context: StepContext) -> StepHandlerResult:
+        again_in(30, reason="not there")

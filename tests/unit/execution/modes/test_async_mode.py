@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from tasker.engine.exchange import Result
-from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased
+from tasker.execution.attempt import runner
+from tasker.execution.attempt.attempt import AttemptCancelled, ClaimLost, ClaimReleased, ClaimSnoozed
+from tasker.execution.attempt.call import context_of
 from tasker.execution.modes import event_loop as async_mode
 from tasker.json_values import as_stored
-from tasker.step_handler import StepHandler
+from tasker.step_handler import StepHandler, again_in
+from tasker.template.error_rules import parse_overrides
 from tasker.types import StepContext, StepHandlerResult
-from tests.unit.execution.bench import Bench, failure_of
+from tests.unit.execution.bench import PATIENCE, Bench, failure_of
 
 
 class Waits(StepHandler):
@@ -69,6 +73,41 @@ async def test_a_handler_over_its_time_is_cancelled_and_fails_as_handler_timeout
     assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
     assert "did not finish within its timeout of 0.01 seconds" in failure.message
     assert handler.stopped.is_set()
+
+
+async def test_a_handler_is_cancelled_at_the_deadline_of_its_task_if_that_is_before_its_timeout(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "monotonic", lambda: 100.0)
+    handler = Waits()
+
+    failure = await bench.failure(handler, timeout_seconds=60, ends_at=100.01)
+
+    assert (failure.error_type, failure.retryable) == ("deadline_exceeded", False)
+    assert handler.stopped.is_set()
+
+
+async def test_the_timeout_counts_if_it_is_before_the_deadline(bench: Bench) -> None:
+    failure = await bench.failure(Waits(), timeout_seconds=0.01, ends_at=time.monotonic() + 60)
+
+    assert (failure.error_type, failure.retryable) == ("handler_timeout", True)
+
+
+async def test_a_handler_is_not_called_after_the_deadline(bench: Bench) -> None:
+    handler = Waits()
+
+    failure = await bench.failure(handler, ends_at=time.monotonic() - 1)
+
+    assert failure.error_type == "deadline_exceeded"
+    assert not handler.stopped.is_set()
+
+
+@pytest.mark.parametrize("left", [None, 60.0, -60.0])
+async def test_a_handler_sees_how_much_time_is_left(bench: Bench, left: float | None) -> None:
+    ends_at = None if left is None else time.monotonic() + left
+    seen = context_of(bench.attempt(Waits(), ends_at=ends_at)).time_left
+
+    assert seen is None if left is None else seen == pytest.approx(max(0.0, left), abs=PATIENCE)
 
 
 async def test_a_timeout_leaves_no_cancel_behind_in_the_callers_task(bench: Bench) -> None:
@@ -214,7 +253,7 @@ async def test_a_cancelled_error_of_the_handlers_own_is_a_failure(bench: Bench) 
     failure = await bench.failure(Handler)
 
     assert failure.error_type == "handler_error"
-    assert "although nobody cancelled it" in failure.message
+    assert "but Tasker did not cancel it" in failure.message
 
 
 async def test_cancelling_the_task_of_an_attempt_goes_through(bench: Bench) -> None:
@@ -267,3 +306,41 @@ async def test_async_mode_never_runs_a_plain_function_on_the_loop(bench: Bench) 
     assert (failure.error_type, failure.retryable) == ("execution_mode_mismatch", False)
     assert "declare it with `async def`" in failure.message
     assert not called
+
+
+class LooksAgain(StepHandler):
+    async def call(self, context: StepContext) -> StepHandlerResult:
+        try:
+            again_in("5m", reason="not paid yet", limit=7)
+        except Exception as error:
+            return self.failure(str(error))
+
+
+async def test_a_handler_that_looks_again_later_gives_its_claim_back_for_that_time(bench: Bench) -> None:
+    end = await bench.run(LooksAgain)
+
+    assert isinstance(end, ClaimSnoozed)
+    assert (end.delay_ms, end.reason, end.limit) == (300_000, "not paid yet", 7)
+
+
+@pytest.mark.parametrize("left", [299.0, 1.0])
+async def test_a_handler_that_would_look_again_after_the_deadline_fails_at_once(bench: Bench, left: float) -> None:
+    failure = await bench.failure(LooksAgain, ends_at=time.monotonic() + left)
+
+    assert (failure.error_type, failure.retryable) == ("deadline_too_near", False)
+    assert "asked to be called again in 300s" in failure.message
+
+
+async def test_rules_of_the_configuration_apply_from_the_moment_they_are_replaced(bench: Bench) -> None:
+    class Handler(StepHandler):
+        async def call(self, context: StepContext) -> StepHandlerResult:
+            raise ConnectionResetError("gone")
+
+    before = await bench.failure(Handler)
+    bench.runner.error_rules = parse_overrides("shop/orders never ConnectionError")
+    after = await bench.failure(Handler)
+    bench.runner.error_rules = parse_overrides("other never ConnectionError")
+    other = await bench.failure(Handler)
+
+    assert [failure.retryable for failure in (before, after, other)] == [True, False, True]
+    assert after.why == "the configuration never retries ConnectionError"

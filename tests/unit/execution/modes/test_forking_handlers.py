@@ -152,7 +152,7 @@ async def main():
     os.read(hears, 1)
     os.kill(copy, signal.SIGTERM)
     assert os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]) == -signal.SIGTERM
-    assert not stop._asked.is_set()
+    assert not stop._requested.is_set()
 
 asyncio.run(main())
 """

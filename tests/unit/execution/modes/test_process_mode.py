@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tasker.engine.exchange import Result
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelled, ClaimReleased
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelled, ClaimReleased, ClaimSnoozed
 from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
 from tasker.types import StepContext, StepHandlerResult
@@ -314,6 +314,13 @@ async def test_what_is_no_text_in_sys_path_is_not_for_the_child(
     monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
 
     assert [(await result(bench, child_handlers.ShowsItself))["amount"] for _ in range(2)] == [5, 5]
+
+
+async def test_a_handler_in_a_child_looks_again_later(bench: Bench) -> None:
+    end = await bench.end(attempt(bench, child_handlers.LooksAgain))
+
+    assert isinstance(end, ClaimSnoozed)
+    assert (end.delay_ms, end.reason, end.limit) == (30_000, "not there", 100)
 
 
 class Running:

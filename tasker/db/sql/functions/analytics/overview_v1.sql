@@ -45,7 +45,7 @@ as $$
     join tasker.workflow_steps s on s.workflow_step_uuid = r.subject
     join lateral (   -- limit: one index probe for each step, never its whole history
       select x.metadata from tasker.step_moves x where x.workflow_step_uuid = s.workflow_step_uuid
-      and x.sort_key = s.sort_key and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on m.metadata ? 'reason'
+      and x.sort_key = s.sort_key and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on m.metadata ? 'reason' and not m.metadata ? 'again'
   ), recent as materialized (
     select t.* from tasker.tasks t   -- a subquery: the bound is known first, so the index is read from there on
     where t.task_uuid >= (select tasker.task_uuid_at(n.at - tasker.ms(n.seconds * 1000)) from moment n)

@@ -90,13 +90,18 @@ begin
     select c.workflow_step_uuid, tasker.placed_path(tasker.path_code('enqueued'), 'claim'),
       c.sort_key, c.attempts, c.claim_token, v_worker, v_now
     from claimed c
+  ), begun as (   -- permits of rates
+    delete from tasker.limit_permits p using claimed c, tasker.limit_rules r
+    where p.subject = c.workflow_step_uuid and r.rule_id = p.rule_id and r.rate is not null
   ), counted as (
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
   )
   select jsonb_build_object(
     'claims', (select jsonb_agg(tasker.claim_json(c.workflow_step_uuid, c.task_uuid, c.name, c.template_id, c.ordinal,
         c.claim_token, c.attempts, v_own->c.workflow_step_uuid::text, case when c.attempts > 2
-          then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end)
+          then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end,
+        case when c.attempts > 1 then tasker.ran_ms(c.workflow_step_uuid, c.template_id, c.ordinal) end)
+        || jsonb_build_object('waited_ms', round(extract(epoch from v_now - c.hinted_at) * 1000))
         order by c.workflow_step_uuid) from claimed c),
     'counted', (select count(*) from counted))
   into v_claims;

@@ -21,7 +21,7 @@ begin
     where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued' and s.task_uuid = any (v_tasks)
     order by s.workflow_step_uuid for no key update skip locked) q;
   if v_items is not null then
-    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false, 'slots', 0));
+    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false, 'slots', 0, 'grants', false));
   end if;
   return jsonb_build_object(
     'verdicts', (select coalesce(jsonb_object_agg(s, 'held'), '{}') from unnest(p_steps) s),

@@ -39,7 +39,7 @@ $$;
 -- once each. Ancestors are found in the template by ordinal (tasker.results_of_ancestors); steps without a row or a result
 -- are absent. Inputs that the database cannot return at once (256 MiB) are replaced by their sizes: that is a single
 -- step that reads so much.
--- Returns: {tasks: {id: {context, correlation, trace}}, results: {task id: {step name:
+-- Returns: {tasks: {id: {context, correlation, trace, left_ms: as tasker.time_left}}, results: {task id: {step name:
 --   [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
@@ -51,7 +51,7 @@ begin
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-        'correlation', d.correlation_id, 'trace', d.trace))
+        'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end)
       from tasks x join tasker.task_details d on d.task_uuid = x.task_uuid), '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results

@@ -128,7 +128,7 @@ begin
     from counted x where v_way <> ''
   )
   select jsonb_agg(tasker.claim_json(m.workflow_step_uuid, t.task_uuid, m.name, t.template_id, m.ordinal, m.claim_token,
-      m.attempts, null, null) order by m.workflow_step_uuid)
+      m.attempts, null, null, null) order by m.workflow_step_uuid)
   into v_claims from moved m where m.claimed;
 
   return jsonb_build_object('verdicts', null, 'claims', v_claims, 'send', null)

@@ -4,7 +4,7 @@
 -- cpu_tuple_cost: plans are made while tables are small and kept while they grow. Comparing each row of the batch is
 --   priced high, so that each row of it is looked up by index, whatever the statistics say.
 --
--- Locks: tasks, steps, pauses (shared), backlog, counters. Edges, children and counters are read in later
+-- Locks: tasks, steps, pauses (shared), backlog, counters, keys of limits (advisory), then as grant_permits. Edges, children and counters are read in later
 --   statements (a statement keeps its old snapshot while it waits for a lock). Children need no lock: a pending
 --   step changes only under its task's lock.
 --
@@ -13,7 +13,9 @@
 --   namespace_ids (that the caller serves), unserved ("template:ordinal" that it does not serve), window, timeout_ms,
 --   grace_ms, on_blocked, note, dead_letters (false: no dead letters for tasks that fail), repairs (the kind of repair
 --   that the accepted items are; counted with them), events (true: steps of the items may publish events; other writes
---   skip the look-up),
+--   skip the look-up), grants (false: permits that ended are noted for the next process, as the caller may not wait
+--   for keys or grants permits itself), snoozes (true: handlers of items asked to be called again later, `sn`: how
+--   often they may),
 --   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
 --     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
 --     worker's part of its events (write_events)}]
@@ -53,12 +55,16 @@ declare
   v_free int := 0;
   v_own uuid[] := '{}';
   v_inputs jsonb;
+  v_granted jsonb;
 begin
   perform tasker.require_read_committed();
   if p_args ? 'lock_ms' then
     perform set_config('lock_timeout', greatest((p_args->>'lock_ms')::int, 1)::text, true);
   end if;
 
+  if p_args ? 'snoozes' then
+    p_args := tasker.limit_snoozes(p_args);
+  end if;
   v_ended := tasker.advance_simple(p_args, v_now);   -- the most frequent latency-critical write
   if v_ended is not null then
     return v_ended;
@@ -144,6 +150,7 @@ begin
       where t.task_uuid = any (v_grown) and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
         and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = c.workflow_step_uuid)
         and not exists (select from tasker.timers m where m.subject = c.workflow_step_uuid)
+        and not exists (select from tasker.limit_waiters w where w.workflow_step_uuid = c.workflow_step_uuid)
         and not exists (select from unnest(v_judged) j where j.step_uuid = c.workflow_step_uuid));
   end if;
 
@@ -200,7 +207,8 @@ begin
         order by p.priority desc, p.held_rank, p.step_uuid) filter (where p.place = 'enqueue'),
       jsonb_agg(tasker.claim_json(p.step_uuid, p.task_uuid, p.name, p.template_id, p.ordinal,
         tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), v_inputs->p.step_uuid::text,
-        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end)
+        case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end,
+        case when p.attempt > 0 then tasker.ran_ms(p.step_uuid, p.template_id, p.ordinal) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
       bool_or(p.place = 'hold'), min(p.begins_at)
     into v_send, v_claims, v_held, v_begins
@@ -209,6 +217,12 @@ begin
 
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
+  if v_all.limited then   -- permits that ended with this write go to the next steps in the same commit
+    v_granted := tasker.hand_on_permits(v_judged, v_placed, p_args, coalesce(jsonb_array_length(v_claims), 0),
+      coalesce(v_ended->'finished', '{}'));
+    v_claims := nullif(coalesce(v_claims, '[]') || coalesce(v_granted->'claims', '[]'), '[]');
+    v_send := nullif(coalesce(v_send, '[]') || coalesce(v_granted->'send', '[]'), '[]');
+  end if;
   if p_args ? 'repairs' then
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
   end if;

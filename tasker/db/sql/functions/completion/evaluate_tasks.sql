@@ -13,6 +13,8 @@ declare
   v_waiters jsonb;
   v_troubled uuid[];
   v_from text[];
+  v_told uuid[];    -- those whose end is an event
+  v_dated uuid[];   -- with a deadline: those that ended, and those that continue
 begin
   with n as materialized (
     select k.*, coalesce(tasker.task_path(k.state, k.target), '') as path
@@ -35,7 +37,7 @@ begin
       updated_at = p_now
     from n
     where t.task_uuid = n.task_uuid
-    returning t.task_uuid, t.state, t.complete, t.waiter, t.sort_key, n.state as from_state, n.path
+    returning t.task_uuid, t.state, t.complete, t.waiter, t.sort_key, t.gates, n.state as from_state, n.path
   ), logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
     select m.task_uuid, tasker.path_code(m.from_state) || m.path, m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
@@ -43,8 +45,17 @@ begin
   select jsonb_object_agg(m.task_uuid, m.state) filter (where m.complete and m.path <> ''),
     jsonb_object_agg(m.task_uuid, m.waiter) filter (where m.complete and m.path <> '' and m.waiter is not null),
     array_agg(m.task_uuid) filter (where m.path <> '' and tasker.task_is_blocked(m.state)),
-    array_agg(m.from_state) filter (where m.path <> '' and tasker.task_is_blocked(m.state))
-  into v_finished, v_waiters, v_troubled, v_from from moved m where m.complete or tasker.task_is_blocked(m.state);
+    array_agg(m.from_state) filter (where m.path <> '' and tasker.task_is_blocked(m.state)),
+    array_agg(m.task_uuid) filter (where m.path <> '' and m.gates & 256 <> 0 and (m.complete or tasker.task_is_final(m.from_state))),
+    array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 512 <> 0)
+  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told
+  from moved m where m.complete or tasker.task_is_blocked(m.state) or m.gates & 256 <> 0;
+  if v_dated is not null then
+    perform tasker.write_deadlines(v_dated, p_now);
+  end if;
+  if v_told is not null then
+    perform tasker.write_task_events(v_told, p_now);
+  end if;
   if v_troubled is not null and p_dead_letters then
     perform tasker.dlq_failed(v_troubled, v_from, p_now);
   end if;

@@ -31,11 +31,12 @@ begin
         (count(*) filter (where s.state = 'cancelled') - t.cancelled)::int as cancelled,
         (count(*) filter (where tasker.step_is_active(s.state)) - t.active)::int as active,
         (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
-        (count(b.workflow_step_uuid) + count(m.subject) - t.held)::int as held, 0 as started
+        (count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) - t.held)::int as held, 0 as started
       from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id
       join tasker.workflow_steps s on s.task_uuid = t.task_uuid
       left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
       left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b'
+      left join tasker.limit_waiters w on w.workflow_step_uuid = s.workflow_step_uuid
       group by t.task_uuid) n), '{}');
 end
 $$;

@@ -23,7 +23,7 @@ begin
     bool_or(v.error is not null), bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
     bool_or(tasker.step_is_to_run(tasker.path_end(v.path))),
     bool_or(tasker.step_is_timed(v.state) or tasker.path_end(v.path) = 'waiting_for_retry'),
-    bool_or(v.state = 'enqueued')
+    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0)
   into v_answer from (
     select q.*,
       case
@@ -39,12 +39,12 @@ begin
     from (
       select s.workflow_step_uuid as step_uuid, s.task_uuid, s.state, s.claim_token as token, s.attempts, s.sort_key, s.unmet,
         s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid, t.priority, t.complete, t.state as task_state,
-        t.graph_version, tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
+        t.graph_version, t.gates, tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
         g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms, g.result, g.metadata,
         g.error, g.note
       from tasker.requested_changes(p_args) g
       cross join lateral (   -- offset: a look-up for each; a join would compare all tasks of the batch with each other
-        select t.priority, t.complete, t.state, t.graph_version from tasker.tasks t where t.task_uuid = g.task_uuid offset 0) t
+        select t.priority, t.complete, t.state, t.graph_version, t.gates from tasker.tasks t where t.task_uuid = g.task_uuid offset 0) t
       -- found by this key alone, never by all steps of the task
       join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid
         and s.task_uuid is not distinct from g.task_uuid

@@ -58,7 +58,7 @@ begin
   cross join lateral tasker.replayable(i.task_uuid, v_replay.fingerprint) r
   where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions) and i.task_uuid = any (v_locked) and not r.once;
   if v_items is not null then
-    v_answer := tasker.advance_v1(p_args - '{replay,steps}'::text[] || jsonb_build_object('items', v_items));
+    v_answer := tasker.advance_v1(p_args - '{replay,steps}'::text[] || jsonb_build_object('items', v_items, 'grants', false));
   end if;
 
   with items as (

@@ -53,7 +53,7 @@ begin
     v_items := tasker.expire_items(array(select (x->>'task_uuid')::uuid from jsonb_array_elements(v_stale) x
       where (x->>'transition_success')::boolean), v_stale);
     if v_items is not null then
-      v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false,
+      v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'on_blocked', 'give_up', 'dead_letters', false, 'grants', false,
         'worker', p_args->'worker', 'note', '{"reason": "staleness_timeout"}'::jsonb));
       perform pg_notify('tasker_cancelled', q.task) from (select distinct i->>'t' as task
         from jsonb_array_elements(v_items) i where (i->>'running')::boolean) q;   -- workers stop their handlers

@@ -87,7 +87,7 @@ as $$
         and not tasker.step_is_done(x.state) limit 1) p
       group by e.child) e
   ), open as materialized (
-    select s.*, b.rank, b.paused, f.error, m.metadata->>'reason' as deferred, w.lease_until > tasker.now() as held,
+    select s.*, coalesce(b.rank, l.rank) as rank, b.paused, l.rule_id, l.value, f.error, m.metadata->>'reason' as deferred, m.metadata ? 'again' as snoozed, w.lease_until > tasker.now() as held,
       (select pause.of_ordinal from pause)->s.ordinal::text as pause,
       coalesce((select takers.of_ordinal from takers)->s.ordinal::text, (select fact.takers from fact)) as takers,
       (select takers.of_ordinal from takers) ? s.ordinal::text as refused,
@@ -95,13 +95,15 @@ as $$
     from chosen s
     left join lateral (select x.rank, x.paused from tasker.ready_backlog x
       where s.state = 'pending' and x.workflow_step_uuid = s.workflow_step_uuid limit 1) b on true
+    left join lateral (select x.rank, x.rule_id, x.value from tasker.limit_waiters x
+      where s.state = 'pending' and x.workflow_step_uuid = s.workflow_step_uuid limit 1) l on true
     left join lateral (select x.lease_until from tasker.workers x
       where s.state = 'in_progress' and x.worker_uuid = s.worker_uuid limit 1) w on true
     left join lateral (select x.error from tasker.step_failures x where tasker.step_is_failed(s.state)
       and x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid order by x.failure_id desc limit 1) f on true
     left join lateral (select x.metadata from tasker.step_moves x where s.state = 'waiting_for_retry'
       and x.workflow_step_uuid = s.workflow_step_uuid and x.sort_key = s.sort_key
-      and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on true
+      and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on true   -- as of a snooze
   ), judged as materialized (
     select o.*, case
       when tasker.step_is_done(o.state) or o.state = 'cancelled' then 'ended'
@@ -114,10 +116,11 @@ as $$
       when o.state = 'in_progress' then case when o.held is not true then 'lost'
         when o.deadline_at < tasker.now() then 'overrun' else 'running' end
       when o.state = 'waiting_for_retry' then case when o.due_at is null or o.due_at <= tasker.now() then 'overdue'
-        when o.deferred is not null then 'deferred' else 'retry' end
+        when o.snoozed then 'snoozed' when o.deferred is not null then 'deferred' else 'retry' end
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
         when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
       when o.pause is not null then 'paused'
+      when o.rule_id is not null then case when (select r.rate from tasker.limit_rules r where r.rule_id = o.rule_id) is null then 'limited' else 'rated' end
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
         when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over' else 'held' end
@@ -129,9 +132,10 @@ as $$
       when j.reason in ('retry', 'failed', 'overdue') then jsonb_build_object('error_type', j.error->>'error_type',
         'message', j.error->>'message', 'final', j.error->>'final', 'attempt', j.attempts, 'max_attempts', j.max_attempts)
       when j.reason in ('running', 'overrun', 'lost') then jsonb_build_object('worker_uuid', j.worker_uuid, 'attempt', j.attempts)
-      when j.reason = 'deferred' then jsonb_build_object('why', j.deferred)
+      when j.reason in ('deferred', 'snoozed') then jsonb_build_object('why', j.deferred)
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
+      when j.reason in ('limited', 'rated') then jsonb_build_object('key', j.rule_id || ' ' || j.value)
       when j.reason in ('unserved', 'unreadable') or j.refused then jsonb_build_object('ordinal', j.ordinal) else '{}' end as extra
     from judged j
   ), grouped as (
@@ -182,9 +186,12 @@ as $$
     union all
     select 'unevaluated', 0, t.updated_at, '{}', '{}', '{}', null from task t
     where not t.complete and t.step is null and not exists (select from open)
+    union all
+    select 'dated', 0, null, '{}', '{}', jsonb_build_object('ends_at', m.due_at), null
+    from task t join tasker.timers m on m.subject = t.task_uuid and m.kind = 'd' where t.gates & 256 <> 0 and t.step is null
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun', 'unserved', 'unreadable', 'nobody',
-        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'overdue', 'scheduled', 'delayed', 'late'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'scheduled', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e
   )
   select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace, 'template', t.template,

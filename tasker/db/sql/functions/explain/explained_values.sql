@@ -4,7 +4,7 @@ create or replace function tasker.explained_values(p_step uuid, p_reason text) r
 language sql stable as $$
   select jsonb_strip_nulls(jsonb_build_object('since', s.updated_at, 'state', s.state) || case
     when p_reason in ('scheduled', 'delayed', 'late') then jsonb_build_object('due_at', s.due_at)
-    when p_reason in ('retry', 'failed', 'overdue', 'deferred') then
+    when p_reason in ('retry', 'failed', 'overdue', 'deferred', 'snoozed') then
       jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts, 'due_at', s.due_at)
     when p_reason in ('running', 'overrun', 'lost') then jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts,
       'worker', tasker.worker_label(s.worker_uuid, w.name), 'worker_uuid', s.worker_uuid, 'host', w.host, 'pid', w.pid,
@@ -12,6 +12,14 @@ language sql stable as $$
     when p_reason = 'held' then jsonb_build_object('ahead', (select count(*) from (
       select from tasker.ready_backlog a where a.namespace_id = s.namespace_id and not a.paused and a.unserved is null
         and a.rank < b.rank limit 10000) a))
+    when p_reason in ('limited', 'rated') then (
+      select jsonb_build_object('limit', r.name, 'value', nullif(w.value, ''), 'most', r.max_running, 'rate', r.rate,
+        'running', (select count(*) from (select from tasker.limit_permits p where p.rule_id = w.rule_id and p.value = w.value limit 10000) p),
+        'ahead', (select count(*) from (select from tasker.limit_waiters a where a.rule_id = w.rule_id and a.value = w.value
+          and (a.rank, a.workflow_step_uuid) < (w.rank, w.workflow_step_uuid) limit 10000) a),
+        'holders', (select jsonb_agg(tasker.step_uuid(p.subject, 0)) from (select p.subject from tasker.limit_permits p
+          where p.rule_id = w.rule_id and p.value = w.value order by p.granted_at, p.subject limit 3) p))
+      from tasker.limit_waiters w join tasker.limit_rules r using (rule_id) where w.workflow_step_uuid = s.workflow_step_uuid)
     when p_reason in ('unserved', 'unreadable', 'nobody') then jsonb_build_object('refused_since', (
       select u.since from tasker.unserved_steps u where u.workflow_step_uuid = s.workflow_step_uuid and u.claim_token = s.claim_token))
     when p_reason in ('queued', 'no_slots', 'asleep') then jsonb_build_object('hinted_at', s.hinted_at, 'hints', s.hint_count)

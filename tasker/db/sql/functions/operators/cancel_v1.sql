@@ -19,6 +19,8 @@ declare
   v_path text;
   v_running jsonb;
   v_counted int;
+  v_rules int[];    -- of the permits that end
+  v_values text[];
 begin
   perform tasker.require_read_committed();
   select * into v_task from tasker.tasks where task_uuid = (p_args->>'task')::uuid for no key update;
@@ -58,6 +60,12 @@ begin
   ), over as (
     delete from tasker.timers m
     where m.subject = v_task.task_uuid or m.subject in (select o.workflow_step_uuid from open o)
+  ), unlined as (
+    delete from tasker.limit_waiters w using open o where w.workflow_step_uuid = o.workflow_step_uuid
+  ), permits as (
+    delete from tasker.limit_permits p where v_task.gates & 1 <> 0
+      and (p.subject = v_task.task_uuid or p.subject in (select o.workflow_step_uuid from open o))
+    returning p.rule_id, p.value
   ), counted as (
     update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now, updated_at = v_now,
       sort_key = t.sort_key + tasker.path_length(v_path), active = 0, retrying = 0, held = 0,
@@ -73,10 +81,15 @@ begin
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token, 'worker', m.worker_uuid))
       filter (where m.from_state = 'in_progress'),
-    -count(*) filter (where m.from_state = 'enqueued')
-  into v_running, v_counted from moved m;
+    -count(*) filter (where m.from_state = 'enqueued'),
+    (select array_agg(p.rule_id) from permits p), (select array_agg(p.value) from permits p)
+  into v_running, v_counted, v_rules, v_values from moved m;
+  perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
+  if v_task.gates & 512 <> 0 then
+    perform tasker.write_task_events(array[v_task.task_uuid], v_now);
+  end if;
   if v_running is not null then
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;

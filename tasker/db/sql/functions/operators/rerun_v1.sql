@@ -32,9 +32,9 @@ begin
   end if;
 
   insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, context_bytes, initiator,
-    source_system, reason, tags, requested_at)
+    source_system, reason, tags, requested_at, deadline_at)
   select v_id, v_draft->>'identity', v_id, d.correlation_id, v_draft->'context', pg_column_size(v_draft->'context'), v_draft->>'initiator', v_draft->>'source_system',
-    v_draft->>'reason', d.tags, v_now
+    v_draft->>'reason', d.tags, v_now, v_now + (d.deadline_at - greatest(d.requested_at, v_task.run_at))   -- as much time
   from tasker.task_details d where d.task_uuid = v_task.task_uuid;
 
   with steps as materialized (
@@ -83,6 +83,10 @@ begin
     1 + tasker.path_length(v_path), v_task.graph_version, v_task.next_seq, v_total, v_reused, v_task.gates, v_now, v_now);
   insert into tasker.task_moves (task_uuid, path, sort_key, metadata, created_at)
   values (v_id, v_path, 1 + tasker.path_length(v_path), p_args->'n', v_now);
+
+  if v_task.gates & 256 <> 0 then
+    perform tasker.write_deadlines(array[v_id], v_now);
+  end if;
 
   return jsonb_build_object('created', v_id, 'steps', v_total, 'reused', v_reused)
     || tasker.advance_v1(p_args - '{task,gv,draft,again,dropped,n}'::text[] || jsonb_build_object('items', v_ready));

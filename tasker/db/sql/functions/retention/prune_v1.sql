@@ -53,6 +53,8 @@ begin
 
   delete from tasker.ready_backlog b where b.workflow_step_uuid = any (v_steps);
   delete from tasker.timers m where m.subject = any (v_steps || v_tasks);
+  delete from tasker.limit_waiters w where w.workflow_step_uuid = any (v_steps);
+  delete from tasker.limit_permits p where p.subject = any (v_steps || v_tasks);
   delete from tasker.unserved_steps u where u.workflow_step_uuid = any (v_steps);
   delete from tasker.step_checkpoints c where c.workflow_step_uuid = any (v_steps);
   delete from tasker.step_progress k where k.workflow_step_uuid = any (v_steps);

@@ -9,14 +9,15 @@ $$;
 -- The fencing token of claims after a change.
 create or replace function tasker.kind_token(p_kind text, p_token bigint, p_lost boolean) returns bigint
 language sql immutable parallel safe as $$
-  select p_token + case when p_kind in ('hold', 'promote', 'unhold') or p_kind in ('fail', 'ok', 'retry') and not p_lost then 0
-    else 1 end
+  select p_token + case when p_kind in ('hold', 'promote', 'unhold') or p_kind in ('fail', 'ok', 'retry')
+    and not p_lost then 0 else 1 end
 $$;
 
 -- The number of attempts after the change.
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
-  select case when p_kind in ('defer', 'release') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
+  select case when p_kind in ('defer', 'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0
+    else p_attempts end
 $$;
 
 -- The path of a step whose worker parks its report for an orchestrator; null for other changes.
@@ -35,7 +36,7 @@ $$;
 -- True for the kinds of change marked in the table as `ends_claim`.
 create or replace function tasker.kind_ends_claim(p_kind text) returns boolean
 language sql immutable parallel safe as $$
-  select p_kind in ('defer', 'fail', 'ok', 'release', 'retry')
+  select p_kind in ('defer', 'fail', 'ok', 'release', 'retry', 'snooze')
 $$;
 
 -- True for the kinds of change marked in the table as `stores_result`.

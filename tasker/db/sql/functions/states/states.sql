@@ -20,14 +20,15 @@ $$;
 -- Steps that a task counts as active: queued, running or waiting for processing.
 create or replace function tasker.step_is_active(p_state text) returns boolean
 language sql immutable parallel safe as $$
-  select p_state in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'in_progress')
+  select p_state in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration',
+    'in_progress')
 $$;
 
 -- Steps that are active, or will be active again after a retry delay.
 create or replace function tasker.step_is_under_way(p_state text) returns boolean
 language sql immutable parallel safe as $$
-  select p_state in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration', 'in_progress',
-    'waiting_for_retry')
+  select p_state in ('enqueued', 'enqueued_as_error_for_orchestration', 'enqueued_for_orchestration',
+    'in_progress', 'waiting_for_retry')
 $$;
 
 -- Steps that wait to run, in the queue or before it.
@@ -96,21 +97,23 @@ returns table (subject text, state text, followers text[])
 language sql immutable parallel safe rows 16
 as $$
   values
-    ('step', 'pending', array['enqueued', 'in_progress', 'error', 'cancelled', 'resolved_manually', 'complete']),
-    ('step', 'enqueued', array['in_progress', 'error', 'pending', 'cancelled', 'resolved_manually', 'complete']),
-    ('step', 'in_progress', array['enqueued_for_orchestration', 'enqueued_as_error_for_orchestration', 'complete', 'error',
-      'enqueued', 'waiting_for_retry', 'cancelled', 'resolved_manually']),
-    ('step', 'enqueued_for_orchestration', array['complete', 'error', 'cancelled', 'resolved_manually']),
-    ('step', 'enqueued_as_error_for_orchestration', array['waiting_for_retry', 'error', 'cancelled', 'resolved_manually',
+    ('step', 'pending', array['enqueued', 'in_progress', 'error', 'cancelled', 'resolved_manually',
       'complete']),
+    ('step', 'enqueued', array['in_progress', 'error', 'pending', 'cancelled', 'resolved_manually',
+      'complete']),
+    ('step', 'in_progress', array['enqueued_for_orchestration', 'enqueued_as_error_for_orchestration',
+      'complete', 'error', 'enqueued', 'waiting_for_retry', 'cancelled', 'resolved_manually']),
+    ('step', 'enqueued_for_orchestration', array['complete', 'error', 'cancelled', 'resolved_manually']),
+    ('step', 'enqueued_as_error_for_orchestration', array['waiting_for_retry', 'error', 'cancelled',
+      'resolved_manually', 'complete']),
     ('step', 'waiting_for_retry', array['pending', 'cancelled', 'resolved_manually', 'complete']),
     ('step', 'error', array['pending', 'cancelled', 'resolved_manually', 'complete']),
     ('task', 'pending', array['initializing', 'cancelled']),
     ('task', 'initializing', array['enqueuing_steps', 'complete', 'waiting_for_dependencies', 'cancelled']),
     ('task', 'enqueuing_steps', array['steps_in_process', 'error', 'cancelled']),
     ('task', 'steps_in_process', array['evaluating_results', 'waiting_for_retry', 'cancelled']),
-    ('task', 'evaluating_results', array['complete', 'enqueuing_steps', 'waiting_for_dependencies', 'blocked_by_failures',
-      'cancelled']),
+    ('task', 'evaluating_results', array['complete', 'enqueuing_steps', 'waiting_for_dependencies',
+      'blocked_by_failures', 'cancelled']),
     ('task', 'waiting_for_dependencies', array['evaluating_results', 'cancelled']),
     ('task', 'waiting_for_retry', array['enqueuing_steps', 'cancelled']),
     ('task', 'blocked_by_failures', array['error', 'resolved_manually', 'evaluating_results', 'cancelled']),

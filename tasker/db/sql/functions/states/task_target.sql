@@ -1,8 +1,8 @@
--- The state to which one evaluation leads a task, from its counters after the write (rule 10). `p_started` is the number
--- of steps that became ready in this write, `p_failed` that of steps that ended without satisfying their dependents
--- (error, cancelled). Mirrors tasker.engine.states.task; a test compares both.
-create or replace function tasker.task_target(p_state text, p_started int, p_total int, p_done int, p_failed int,
-  p_active int, p_retrying int, p_held int, p_on_blocked text) returns text
+-- The state to which one evaluation leads a task, from its counters after the write (rule 10). `p_started` is
+-- the number of steps that became ready in this write, `p_failed` that of steps that ended without satisfying
+-- their dependents (error, cancelled). Mirrors tasker.engine.states.task; a test compares both.
+create or replace function tasker.task_target(p_state text, p_started int, p_total int,
+  p_done int, p_failed int, p_active int, p_retrying int, p_held int, p_on_blocked text) returns text
 language sql immutable parallel safe as $$
   select case
     when p_done = p_total then 'complete'

@@ -11,9 +11,9 @@
 --   never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter (notified of the
 --   ends of the tasks), tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
---   source_system, reason, tags, trace, run_at, delay_ms, expires_ms}], and, if there is a worker, the fields by which a caller of advance_v1
---   describes itself: worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
---   tasker.step_uuid).
+--   source_system, reason, tags, trace, run_at, delay_ms, expires_ms, deadline or deadline_ms}], and, if there is a
+--   worker, the fields by which a caller of advance_v1 describes itself: worker, slots, namespace_ids, unserved,
+--   timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten}; for claimed roots `claims` and
 --   `tasks` as in claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
@@ -42,6 +42,7 @@ declare
   v_times jsonb := '{}';  -- by step of these
   v_soonest timestamptz;
   v_expiries jsonb;       -- by task
+  v_deadlines jsonb;      -- by task
   v_room int;
   v_paused int[] := '{}';
   v_marked int[] := '{}';
@@ -67,25 +68,27 @@ begin
   end if;
 
   with given as (
-    select * from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
+    select t.*, s.start, coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
+    from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb, trace jsonb,
-      run_at timestamptz, delay_ms numeric, expires_ms numeric)
+      run_at timestamptz, delay_ms numeric, expires_ms numeric, deadline timestamptz, deadline_ms numeric)
+    cross join lateral (select case when t.run_at > v_now then t.run_at when t.delay_ms > 0 then v_now + tasker.ms(t.delay_ms) end as start) s
   ), detailed as (
     insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, context_bytes, initiator,
-      source_system, reason, tags, trace, requested_at)
+      source_system, reason, tags, trace, requested_at, deadline_at)
     select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'), pg_column_size(coalesce(g.context, '{}')),
       coalesce(g.initiator, 'unknown'), coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
-      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now
+      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at
     from given g order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
   select array_agg(g.id order by g.start nulls first, g.priority desc nulls last, g.id),
     array_agg(coalesce(g.priority, 0) order by g.start nulls first, g.priority desc nulls last, g.id),
     array_agg(g.start order by g.start nulls first, g.priority desc nulls last, g.id), min(g.start),
-    jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms)) filter (where g.expires_ms is not null)
-  into v_created, v_priorities, v_starts, v_soonest, v_expiries
-  from (select x.*, case when x.run_at > v_now then x.run_at when x.delay_ms > 0 then v_now + tasker.ms(x.delay_ms) end as start
-    from given x) g
+    jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms)) filter (where g.expires_ms is not null),
+    jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null)
+  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines
+  from given g
   where (g.id in (select d.task_uuid from detailed d)) is true;   -- a hashed look-up, whatever the settings, not a join
   if v_created is null then
     return jsonb_build_object('created', '[]'::jsonb);
@@ -113,7 +116,8 @@ begin
     cross join lateral (
       select o as ordinal, c.start as time from unnest(v_roots) o where c.start is not null
       union all
-      select o, greatest(c.start, v_now, tasker.step_begins_at(c.id, v_template, o, greatest(c.start, v_now))) from unnest(v_gated) o) r;
+      select o, greatest(c.start, v_now, tasker.begins_in_time(tasker.step_begins_at(c.id, v_template, o, greatest(c.start, v_now)),
+        (v_deadlines->>c.id::text)::timestamptz)) from unnest(v_gated) o) r;
   end if;
 
   if p_args ? 'worker' and cardinality(v_roots) > 0 then
@@ -130,7 +134,8 @@ begin
     total, active, held, created_at, updated_at, waiter, gates, run_at)
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
-    p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now, (p_args->>'waiter')::uuid, v_gates, c.start
+    p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now, (p_args->>'waiter')::uuid,
+    v_gates | case when v_deadlines ? c.id::text then 256 else 0 end, c.start
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)
   cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
   cross join lateral (select e.enqueued, case when e.enqueued > 0 then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
@@ -177,6 +182,8 @@ begin
     select t.step::uuid, 'b', t.time::timestamptz, (left(t.step, 30) || '000000')::uuid, 0 from jsonb_each_text(v_times) as t (step, time)
     union all
     select t.task::uuid, 'x', t.time::timestamptz, t.task::uuid, 0 from jsonb_each_text(v_expiries) as t (task, time)
+    union all
+    select t.task::uuid, 'd', t.time::timestamptz, t.task::uuid, 0 from jsonb_each_text(v_deadlines) as t (task, time)
   ), logged as (
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
     select r.step, v_path, 1 + tasker.path_length(v_path), tasker.place_attempts(v_place, 0),
@@ -187,16 +194,20 @@ begin
       jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth) end,
     case when v_claimed then jsonb_build_object('claims', jsonb_agg(tasker.claim_json(r.step, r.id,
         (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
-        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null)
+        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null, null)
         order by r.nth),
       'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-          'correlation', d.correlation_id, 'trace', d.trace))
+          'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}'   -- its timer is written by this statement
+          else jsonb_build_object('left_ms', ceil(extract(epoch from d.deadline_at - v_now) * 1000)) end)
         from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;
 
   perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)]) where v_send is not null;
   if v_send is not null and (p_args->'announce' = 'false') is not true then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
+  end if;
+  if v_deadlines is not null then
+    v_soonest := least(v_soonest, (select min(t.time::timestamptz) from jsonb_each_text(v_deadlines) as t (task, time)));
   end if;
   if v_soonest < v_now + interval '1500 milliseconds' then   -- before the timekeeper looks again
     perform pg_notify('tasker_timers', greatest(0, ceil(extract(epoch from v_soonest - v_now) * 1000))::text);

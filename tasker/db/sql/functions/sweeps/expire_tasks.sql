@@ -5,20 +5,39 @@
 create or replace function tasker.expire_tasks(p_tasks uuid[], p_args jsonb, p_answer jsonb) returns jsonb
 language plpgsql as $$
 declare
+  v_unbegun uuid[] := '{}';
+  v_task uuid;
+  v_answer jsonb;
+begin
+  foreach v_task in array array(select t from unnest(p_tasks) t order by t) loop
+    perform from tasker.workflow_steps s where s.task_uuid = v_task order by s.workflow_step_uuid for no key update;
+    if not exists (select from tasker.workflow_steps s where s.task_uuid = v_task and s.claim_token > 0) then
+      v_unbegun := v_unbegun || v_task;
+    end if;
+  end loop;
+  v_answer := tasker.cancel_tasks(v_unbegun, 'expired', p_args, p_answer);
+  delete from tasker.timers m where m.subject = any (p_tasks) and m.kind = 'x';
+  return v_answer || jsonb_build_object('promoted', coalesce((v_answer->>'promoted')::int, 0)
+    + cardinality(p_tasks) - cardinality(v_unbegun));
+end
+$$;
+
+-- Cancels tasks for a reason of the engine's own. The caller has locked them.
+-- Locks: as cancel_v1.
+-- Returns: p_answer with the tasks that ended (`finished`, `waiters`); all count as promoted.
+create or replace function tasker.cancel_tasks(p_tasks uuid[], p_reason text, p_args jsonb, p_answer jsonb) returns jsonb
+language plpgsql as $$
+declare
   v_answer jsonb := p_answer;
   v_task uuid;
   v_ended jsonb;
 begin
   foreach v_task in array array(select t from unnest(p_tasks) t order by t) loop
-    perform from tasker.workflow_steps s where s.task_uuid = v_task order by s.workflow_step_uuid for no key update;
-    if not exists (select from tasker.workflow_steps s where s.task_uuid = v_task and s.claim_token > 0) then
-      v_ended := tasker.cancel_v1(jsonb_build_object('task', v_task, 'worker', p_args->'worker', 'reason', 'expired', 'actor', 'tasker'));
-      v_answer := v_answer || jsonb_strip_nulls(jsonb_build_object(
-        'finished', coalesce(v_answer->'finished', '{}') || coalesce(v_ended->'finished', '{}'), 'at', tasker.now(),
-        'waiters', nullif(coalesce(v_answer->'waiters', '{}') || coalesce(v_ended->'waiters', '{}'), '{}')));
-    end if;
+    v_ended := tasker.cancel_v1(jsonb_build_object('task', v_task, 'worker', p_args->'worker', 'reason', p_reason, 'actor', 'tasker'));
+    v_answer := v_answer || jsonb_strip_nulls(jsonb_build_object(
+      'finished', coalesce(v_answer->'finished', '{}') || coalesce(v_ended->'finished', '{}'), 'at', tasker.now(),
+      'waiters', nullif(coalesce(v_answer->'waiters', '{}') || coalesce(v_ended->'waiters', '{}'), '{}')));
   end loop;
-  delete from tasker.timers m where m.subject = any (p_tasks) and m.kind = 'x';
   return v_answer || jsonb_build_object('promoted', coalesce((v_answer->>'promoted')::int, 0) + cardinality(p_tasks));
 end
 $$;

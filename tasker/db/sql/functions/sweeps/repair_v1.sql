@@ -1,10 +1,10 @@
 -- Repairs faults that no slice of open tasks shows. Each call checks one slice of the backlog, starting where the one
 -- before ended: steps that are marked as paused although no pause covers them, and rows of steps that are not ready
--- (they would be in the way of others). In namespaces not checked for `every_ms`, it corrects counters of enqueued
+-- (they would be in the way of others); and one slice of limits (tasker.mend_limits). In namespaces not checked for `every_ms`, it corrects counters of enqueued
 -- steps that differ from the rows, deletes pauses of ended tasks, and retries one unserved step of each kind where a
 -- worker may have its handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
 -- Continues to change marks for a pause (tasker.marks_v1). Counts its repairs.
--- Locks: as marks_v1, as mend_held, namespaces (skips), pauses, backlog (skips), counters.
+-- Locks: as marks_v1, as mend_held, as mend_limits, namespaces (skips), pauses, backlog (skips), counters.
 -- p_args: {every_ms, slice, begin (true: a new pass over the backlog begins), on_blocked}.
 -- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change, slices: true
 --   if there are backlogged steps behind this slice}.
@@ -17,9 +17,12 @@ declare
   v_namespaces int[];
   v_more constant boolean := (tasker.marks_v1(p_args)->>'more')::boolean;
   v_answer jsonb;
+  v_limits jsonb;
 begin
   perform tasker.require_read_committed();
   v_answer := tasker.mend_held(p_args);
+  v_limits := tasker.mend_limits(p_args);
+  v_answer := v_answer || jsonb_build_object('repaired', (v_answer->'repaired') || (v_limits->'repaired')) || (v_limits - 'repaired');
   select array_agg(q.namespace_id) into v_namespaces from (
     select ns.namespace_id from tasker.task_namespaces ns
     where ns.mended_at <= v_now - tasker.ms(tasker.required(p_args, 'every_ms')::numeric)

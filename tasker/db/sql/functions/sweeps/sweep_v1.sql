@@ -62,7 +62,9 @@ as $$
         else exists (select from walked) end then (select tasker.step_uuid(o.task_uuid, 16777215) from open o order by o.task_uuid desc limit 1) end,
     'orphans', (select jsonb_agg(i.j || jsonb_build_object('worker', i.worker_uuid, 'overdue', i.deadline_at < tasker.now(),
         'worker_name', w.name, 'worker_host', w.host, 'worker_pid', w.pid, 'silent_ms', case
-          when w.lease_until < tasker.now() then round(extract(epoch from tasker.now() - w.beat_at) * 1000) end))
+          when w.lease_until < tasker.now() then round(extract(epoch from tasker.now() - w.beat_at) * 1000) end,
+        'left_ms', (select round(extract(epoch from m.due_at - tasker.now()) * 1000) from tasker.timers m where m.subject = i.task_uuid and m.kind = 'd'),
+        'ran_ms', tasker.ran_ms(i.workflow_step_uuid, i.template_id, i.ordinal)))
       from item i left join tasker.workers w on w.worker_uuid = i.worker_uuid
       where i.state = 'in_progress'
         and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),
@@ -73,6 +75,7 @@ as $$
     'forgotten', (select jsonb_agg(i.j) from item i where i.state = 'pending' and i.unmet = 0
       and i.idle > (select g.idle from grace g)
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = i.workflow_step_uuid)
+      and not exists (select from tasker.limit_waiters w where w.workflow_step_uuid = i.workflow_step_uuid)
       and not exists (select from tasker.timers m where m.subject = i.workflow_step_uuid and m.kind = 'b')),
     'unserved', (select jsonb_agg(i.j || jsonb_build_object('callable', u.callable)) from item i
       join tasker.unserved_steps u on u.workflow_step_uuid = i.workflow_step_uuid and u.claim_token = i.claim_token

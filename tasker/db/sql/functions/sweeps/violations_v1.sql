@@ -27,9 +27,10 @@ begin
       count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
-      count(b.workflow_step_uuid) + count(m.subject) as held
+      count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) as held
     from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
-    left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b' group by s.task_uuid
+    left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b'
+    left join tasker.limit_waiters w on w.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
   ), step_log as materialized (
     select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key, l.metadata, l.created_at
     from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
@@ -77,6 +78,7 @@ begin
   select 'ready, but neither enqueued nor in the backlog', s.workflow_step_uuid, s.name from steps s
   where not s.of_complete and s.state = 'pending' and s.unmet = 0
     and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
+    and not exists (select from tasker.limit_waiters w where w.workflow_step_uuid = s.workflow_step_uuid)
     and not exists (select from tasker.timers m where m.subject = s.workflow_step_uuid and m.kind = 'b')
   union all
   select 'waits for a time without a timer', s.workflow_step_uuid, s.name from steps s
@@ -88,6 +90,30 @@ begin
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
   where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0 or s.of_complete
     or m.due_at <> s.due_at or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
+  union all
+  select 'deadline without a timer', t.task_uuid, t.state
+  from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
+  where not t.complete and d.deadline_at > tasker.now() and not exists (
+    select from tasker.timers m where m.subject = t.task_uuid and m.kind = 'd' and m.due_at >= d.deadline_at)
+  union all
+  select 'waits for a permit, but is not ready', s.workflow_step_uuid, s.name || ' ' || s.state
+  from steps s join tasker.limit_waiters w on w.workflow_step_uuid = s.workflow_step_uuid
+  where s.state <> 'pending' or s.unmet > 0 or s.of_complete
+    or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
+    or exists (select from tasker.timers m where m.subject = s.workflow_step_uuid)
+  union all
+  select 'permit of a step that does not run', s.workflow_step_uuid, s.name || ' ' || s.state
+  from steps s join tasker.limit_permits p on p.subject = s.workflow_step_uuid
+  where not tasker.step_is_active(s.state) and not exists (
+    select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid)
+  union all
+  select 'runs without a permit', s.workflow_step_uuid, s.name || ' ' || s.state
+  from tasks t join steps s on s.task_uuid = t.task_uuid
+  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (   -- a permit of a rate ends with the claim
+    select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
+    where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal) and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
+      and not exists (select from tasker.limit_permits p where p.rule_id = l.rule_id
+        and p.subject = case when l.ordinal < 0 then s.task_uuid else s.workflow_step_uuid end))
   union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
@@ -158,8 +184,13 @@ begin
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
-  where not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
+  where d.workflow_step_uuid <> d.task_uuid and not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
     and l.sort_key = d.sort_key and tasker.outcome_of_path(l.code) = d.outcome)
+  union all
+  select 'ended task without its event, or the reverse', t.task_uuid, t.state from tasks t
+  where t.gates & 512 <> 0 and t.completed_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
+    and t.complete <> exists (select from tasker.domain_events d where d.workflow_step_uuid = t.task_uuid and d.sort_key = t.sort_key
+      and d.name = tasker.task_event(t.state))
   union all
   select v.* from tasker.fleet_violations() v where v_all;
 end
@@ -175,7 +206,37 @@ as $$
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
   from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
-    and not (m.kind = 'x' and exists (select from tasker.tasks t where t.task_uuid = m.subject))
+    and not (m.kind in ('x', 'c') and exists (select from tasker.tasks t where t.task_uuid = m.subject))
+    and not (m.kind = 'd' and exists (select from tasker.tasks t where t.task_uuid = m.subject and not t.complete)) and m.kind <> 's'
+  union all
+  select 'timer of no schedule', m.subject, null
+  from tasker.timers m where m.kind = 's' and not exists (select from tasker.schedules h where h.schedule_uuid = m.subject)
+  union all
+  select 'schedule with something to do and without a timer', h.schedule_uuid, h.template || '/' || h.name
+  from tasker.schedules h
+  where not exists (select from tasker.timers m where m.kind = 's' and m.subject = h.schedule_uuid)
+    and (h.next_at is not null or exists (select from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid
+      and f.outcome = 'queued' and (f.kind = 'backfill' or h.paused is null and not h.removed)))
+  union all
+  select 'schedule that is paused or removed and has a next fire time', h.schedule_uuid, h.template || '/' || h.name
+  from tasker.schedules h where h.next_at is not null and (h.paused is not null or h.removed)
+  union all
+  select 'permit of a step that does not run', p.subject, 'no such step'
+  from tasker.limit_permits p where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = p.subject)
+    and not exists (select from tasker.tasks t where t.task_uuid = p.subject and not t.complete)
+  union all
+  select 'waits for a permit, but is not ready', w.workflow_step_uuid, 'no such step'
+  from tasker.limit_waiters w where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = w.workflow_step_uuid)
+  union all   -- a lowered limit takes no permit away
+  select 'more permits than the limit', null, format('%s, key %s: %s of %s', r.name, p.value, count(*), r.max_running)
+  from tasker.limit_permits p join tasker.limit_rules r using (rule_id)
+  group by r.name, r.max_running, r.changed_at, p.value
+  having count(*) > r.max_running and max(p.granted_at) > r.changed_at
+  union all
+  select 'a permit is free, and a step waits for it', null, format('%s, key %s', r.name, k.value)
+  from tasker.waiting_keys(0, null, 100000) k join tasker.limit_rules r using (rule_id)
+  where tasker.free_permits(k.rule_id, k.value) > 0
+    and not exists (select from tasker.limit_notes n where n.rule_id = k.rule_id and n.value = k.value)
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))

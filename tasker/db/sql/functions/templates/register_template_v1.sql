@@ -1,5 +1,6 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
--- Locks: name and version of the template.
+-- Its schedules become the declared ones of the template, unless a higher version is registered (declare_schedules).
+-- Locks: name and version of the template, schedules.
 -- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the fleet's
 --   defaults.
 -- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same content,
@@ -44,6 +45,10 @@ begin
     identity_strategy = v_plan->>'identity_strategy', metadata = coalesce(v_plan->'metadata', '{}'),
     updated_at = case when content is distinct from v_content then tasker.now() else updated_at end
   where named_task_uuid = v_named_task.named_task_uuid and template_id is distinct from v_template;
+  if v_named_task.template_id is distinct from v_template then
+    perform tasker.declare_schedules(v_plan, v_namespace);
+  end if;
+  perform tasker.set_limits(v_plan);
   return jsonb_build_object('template', v_template, 'namespace', v_namespace,
     'hash', (select t.hash from tasker.templates t where t.template_id = v_template),
     'changed', v_named_task.template_id is distinct from v_template);

@@ -20,7 +20,7 @@ function reading() {
   return writes || selects || document.querySelector("#live details.action[open], #live input:checked, dialog[open]") !== null;
 }
 
-// A page that takes long to draw is looked at again after three times as long: it leaves room for who uses it.
+// A page that takes long to draw is refreshed after three times as long, so that it stays usable.
 let looking = null;
 let again = false;
 let due = null;
@@ -47,7 +47,7 @@ async function refresh() {
 window.Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => !("drawn" in (old.dataset ?? {})) && !old.isEqualNode(fresh);
 
 // What was asked for another address than the page has by now, behind a step that was opened, is not shown; nor is what
-// comes after somebody has begun to write.
+// comes after the user has begun to type.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id === "live" && (looking !== location.href || reading())) event.detail.shouldSwap = false;
 });

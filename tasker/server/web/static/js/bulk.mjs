@@ -1,4 +1,4 @@
-// An action on many tasks goes on by itself, a portion at a time, until it is stopped.
+// An action on many tasks continues automatically, one portion at a time, until it is stopped.
 const PAUSE = 600;
 const form = document.querySelector("[data-goes-on]");
 if (form) {

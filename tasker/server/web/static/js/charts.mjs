@@ -1,9 +1,9 @@
 // Charts over time. The server has drawn each as a line that needs no script; here it gets axes and numbers.
-// What is drawn stands in #activity, which every look at the page brings anew; the drawing itself is left alone by it.
+// The data is in #activity, which each refresh of the page replaces; a refresh does not replace the chart.
 // Of a line that another one may hide the ground below it is coloured.
 const KINDS = {
   tasks: [["submitted", "runs", "runs-soft"], ["ended", "done"], ["failed", "failed"]],
-  waits: [["half of them within", "runs"], ["95 of 100 within", "retries"]],
+  waits: [["median", "runs"], ["p95", "retries"]],
 };
 const HEIGHT = 190;
 const SECOND = 1000;
@@ -37,8 +37,8 @@ function options(kind, width) {
   const axis = { stroke: () => colour("--dim"), grid: { stroke: () => colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
   const text = kind === "tasks" ? round : spanned;
   const missing = kind === "tasks" ? "none" : "–";
-  // Where nobody points at a moment, the legend tells of the last one.
-  const told = (words) => (chart, value, series, place) => words(place == null ? chart.data?.[series]?.at(-1) : value);
+  // Without a pointer on the chart, the legend shows the last moment.
+  const labelled = (words) => (chart, value, series, place) => words(place == null ? chart.data?.[series]?.at(-1) : value);
   return {
     width,
     height: HEIGHT,
@@ -50,14 +50,14 @@ function options(kind, width) {
       { ...axis, size: kind === "tasks" ? 44 : 60, incrs: STEPS[kind], values: (_, values) => values.map(text) },
     ],
     series: [
-      { value: told((moment) => (moment == null ? "–" : clock(moment))), label: "at" },
+      { value: labelled((moment) => (moment == null ? "–" : clock(moment))), label: "at" },
       ...KINDS[kind].map(([label, look, ground]) => ({
         label,
         stroke: () => colour(`--${look}`),
         fill: ground && (() => colour(`--${ground}`)),
         width: 1.6,
         points: { show: true, size: 6, fill: () => colour(`--${look}`), filter: (chart, series) => alone(chart.data[series]) },
-        value: told((value) => (value == null ? missing : text(value))),
+        value: labelled((value) => (value == null ? missing : text(value))),
       })),
     ],
   };

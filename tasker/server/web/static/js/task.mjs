@@ -44,7 +44,7 @@ document.addEventListener("click", (event) => {
 
 window.addEventListener("popstate", () => location.reload());
 
-// How large somebody has made the graph stays so while the page looks again.
+// The zoom of the graph survives a refresh of the page.
 window.Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => node.id !== "graph" || (name !== "width" && name !== "height");
 let scale = 1;
 

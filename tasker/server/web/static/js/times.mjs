@@ -21,4 +21,18 @@ export function refreshTimes() {
     const text = ago(Date.parse(each.dateTime));
     if (text !== null && each.textContent !== text) each.textContent = text;
   }
+  for (const each of document.querySelectorAll("time[data-local]")) {
+    const text = local(each.dateTime);
+    if (each.textContent !== text) each.textContent = text;
+    each.title = `${each.dateTime.slice(0, 19).replace("T", " ")} UTC`;
+  }
+}
+
+// A time in the zone of the browser, with its offset: "2026-03-29 03:00:00 +02:00".
+export function local(iso) {
+  const moment = new Date(iso);
+  const offset = -moment.getTimezoneOffset();
+  const two = (number) => String(Math.abs(number)).padStart(2, "0");
+  const shifted = new Date(moment.getTime() + offset * 60000).toISOString().slice(0, 19).replace("T", " ");
+  return `${shifted} ${offset < 0 ? "-" : "+"}${two(Math.trunc(offset / 60))}:${two(offset % 60)}`;
 }

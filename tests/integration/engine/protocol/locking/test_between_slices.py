@@ -28,9 +28,9 @@ class Watched(Engine):
         self.meanwhile: Callable[[], object] = lambda: None
         """Happens during the first look for what to repair."""
 
-    async def call(self, function: str, args: Any, *, ends_told: bool = False) -> Answer:
+    async def call(self, function: str, args: Any, *, ends_logged: bool = False) -> Answer:
         self.note(function)
-        return await super().call(function, args, ends_told=ends_told)
+        return await super().call(function, args, ends_logged=ends_logged)
 
     async def read(self, function: str, args: Any) -> Answer:
         self.note(function)

@@ -23,6 +23,7 @@ PLACES = {
     "fail": ("workflow_steps", "step_failures", *HISTORY, "tasks"),
     "park": ("workflow_steps", "step_results", "step_moves"),
     "cancel": ("tasks", "workflow_steps", *HISTORY),
+    "grant": ("workflow_steps", "step_moves", "tasks", "limit_permits", "limit_waiters", "queue"),
 }
 
 
@@ -39,8 +40,12 @@ def snapshot(lab: Lab) -> dict[str, str]:
 
 def prepared(lab: Lab, write: str) -> tuple[Callable[[Session], object], Callable[[], bool]]:
     """A write that is about to be made, and whether it was made."""
-    plan = lab.plan(*DIAMOND)
+    limit = {"name": "one", "max_running": 1}
+    plan = lab.plan(*DIAMOND) if write != "grant" else lab.plan(Spec("a", limits=(limit,)))
     lab.submit(plan)
+    if write == "grant":
+        lab.submit(plan)
+        lab.one.call("due", lab.one.args())
     if write == "submit":
         return lambda s: s.submit(plan, {"identity": f"{lab.namespace} 1"}), lambda: lab.queue_depth() == 2
     if write == "claim":
@@ -54,7 +59,7 @@ def _bring(lab: Lab, session: Session, write: str, claim: Item) -> object:
         return session.call("cancel", {"task": claim["task"]})
     if write == "park":
         return session.core("park", {"worker": lab.one.worker, "items": [ok(claim)]})
-    return session.advance(ok(claim) if write == "finish" else retry(claim))
+    return session.advance(retry(claim) if write == "fail" else ok(claim))
 
 
 @pytest.mark.parametrize(("write", "place"), [(write, place) for write, places in PLACES.items() for place in places])

@@ -206,10 +206,10 @@ async def test_what_could_not_be_told_is_told_the_next_time(lab: Lab) -> None:
     notices, task = WaiterNotifications(connection), str(uuid4())
     notices.note({task: WAITER})
 
-    await notices.tell()
+    await notices.flush()
     assert heard(ears) == []
-    await notices.tell()
-    await notices.tell()
+    await notices.flush()
+    await notices.flush()
 
     assert heard(ears) == [task]
     await connection.close()
@@ -222,7 +222,7 @@ async def test_notices_that_cannot_be_told_are_bounded_and_the_program_in_the_pr
     notices.note({str(uuid4()): mine, **{str(uuid4()): WAITER for _ in range(MOST)}})
     notices.note({last: WAITER})
 
-    await notices.tell()
+    await notices.flush()
 
     told = ",".join(heard(ears)).split(",")
     assert len(told) == MOST

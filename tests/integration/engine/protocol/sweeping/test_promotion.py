@@ -172,19 +172,20 @@ def keep(session: Session, **more: Any) -> dict[str, Any]:
 
 def test_one_process_keeps_the_time_and_the_others_move_what_is_late(lab: Lab) -> None:
     _, claims = lab.running(lab.plan(Spec("first"), Spec("second")))
+    present = lab.observer.value("select now()")
     for session in (lab.one, lab.two):
-        session.set_time(0)
+        session.set_time(0, present)
     lab.one.advance(retry(claims["first"], delay_ms=3000), retry(claims["second"], delay_ms=3500))
 
     assert [keep(session)["keeper"] for session in (lab.one, lab.two, lab.one)] == [True, False, True]
-    lab.two.set_time(3.1)
+    lab.two.set_time(3.1, present)
     early = keep(lab.two)
     assert not early.get("promoted"), "the timekeeper does it"
     assert "passed_over" not in early
     assert "next_due_ms" not in early
-    lab.two.set_time(3.4)
+    lab.two.set_time(3.4, present)
     assert keep(lab.two)["promoted"] == 1, "late by more than 250 ms"
-    lab.one.set_time(3.6)
+    lab.one.set_time(3.6, present)
     assert keep(lab.one)["promoted"] == 1, "on time"
 
 

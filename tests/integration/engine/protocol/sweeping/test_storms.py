@@ -34,20 +34,20 @@ def pauses(lab: Lab) -> list[tuple[Any, ...]]:
 async def test_beyond_the_limit_the_namespace_is_paused_by_tasker_who_says_why(
     orchestra: Orchestra, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lab, look = orchestra.lab, watch(orchestra)
+    lab, check = orchestra.lab, watch(orchestra)
     fail_once(lab, "order", 3)
-    await look.look()
+    await check.check()
     assert pauses(lab) == []
     fail_once(lab, "order", 1)
-    await look.look()
-    await look.look()
+    await check.check()
+    await check.check()
 
     assert pauses(lab) == [(lab.namespace, None, None, "tasker")]
     (pause,) = lab.one.core("paused", {})["pauses"]
     assert pause["reason"] == (
         f"failure_storm: 4 failures of {lab.namespace}/order/s0 within 600 s, the last one: TestError: it broke"
     )
-    assert look.paused == {lab.namespace: 1}
+    assert check.paused == {lab.namespace: 1}
     assert caplog.text.count(f"failure_storm paused={lab.namespace} reason=failure_storm: 4 failures") == 1
     assert lab.submit(lab.chain(1, "other"), {})
     assert lab.one.claim() == [], "what is paused does not start"
@@ -69,7 +69,7 @@ async def test_less_than_the_namespace_may_be_paused(
 ) -> None:
     lab = orchestra.lab
     fail_once(lab, "order", 4)
-    await watch(orchestra, pauses=pauses_).look()
+    await watch(orchestra, pauses=pauses_).check()
 
     assert pauses(lab) == [(lab.namespace, template, step, "tasker")]
     lab.submit(lab.chain(1, "other"), {})
@@ -79,7 +79,7 @@ async def test_less_than_the_namespace_may_be_paused(
 async def test_failures_of_different_steps_are_not_added_up(orchestra: Orchestra) -> None:
     for name in ("one", "two"):
         fail_once(orchestra.lab, name, 3)
-    await watch(orchestra).look()
+    await watch(orchestra).check()
 
     assert pauses(orchestra.lab) == []
 
@@ -88,33 +88,33 @@ async def test_failures_before_the_window_do_not_count(orchestra: Orchestra) -> 
     lab = orchestra.lab
     fail_once(lab, "order", 4)
     lab.observer.execute("update tasker.step_failures set created_at = created_at - interval '601 seconds'")
-    await watch(orchestra).look()
+    await watch(orchestra).check()
 
     assert pauses(lab) == []
 
 
 async def test_after_a_person_has_resumed_it_only_new_failures_count(orchestra: Orchestra) -> None:
-    lab, look = orchestra.lab, watch(orchestra)
+    lab, check = orchestra.lab, watch(orchestra)
     fail_once(lab, "order", 4)
-    await look.look()
+    await check.check()
     lab.one.core("resume", {"namespace": lab.namespace, "actor": "ops", "reason": "mended"})
-    await look.look()
+    await check.check()
     assert pauses(lab) == []
     fail_once(lab, "order", 4)
-    await look.look()
+    await check.check()
 
     assert pauses(lab) == [(lab.namespace, None, None, "tasker")]
 
 
 async def test_its_time_over_the_pause_ends_by_itself_and_a_persons_pause_does_not(orchestra: Orchestra) -> None:
-    lab, look = orchestra.lab, watch(orchestra, resume_seconds=60)
+    lab, check = orchestra.lab, watch(orchestra, resume_seconds=60)
     fail_once(lab, "order", 4)
     lab.one.core("pause", {"namespace": lab.namespace, "template": "order", "actor": "ops", "reason": "prices"})
-    await look.look()
-    await look.look()
+    await check.check()
+    await check.check()
     assert len(pauses(lab)) == 2
     lab.observer.execute("update tasker.pauses set paused_at = paused_at - interval '61 seconds'")
-    await look.look()
+    await check.check()
 
     assert pauses(lab) == [(lab.namespace, "order", None, "ops")]
     newest = lab.one.core("paused", {"limit": 1})["log"][0]
@@ -127,7 +127,7 @@ async def test_its_time_over_the_pause_ends_by_itself_and_a_persons_pause_does_n
 
 async def test_without_a_limit_nobody_looks(orchestra: Orchestra) -> None:
     fail_once(orchestra.lab, "order", 20)
-    await watch(orchestra, failures=0).look()
+    await watch(orchestra, failures=0).check()
 
     assert pauses(orchestra.lab) == []
 
@@ -136,16 +136,16 @@ async def test_without_a_limit_nobody_looks(orchestra: Orchestra) -> None:
 async def test_after_a_person_has_resumed_less_than_the_namespace_only_new_failures_count(
     orchestra: Orchestra, scope: str, target: list[str | None]
 ) -> None:
-    lab, look = orchestra.lab, watch(orchestra, pauses=scope)
+    lab, check = orchestra.lab, watch(orchestra, pauses=scope)
     fail_once(lab, "order", 4)
-    await look.look()
+    await check.check()
     named = {key: value for key, value in zip(("template", "step"), target, strict=True) if value}
     assert lab.one.core("resume", {"namespace": lab.namespace, **named, "actor": "ops", "reason": ""})["resumed"]
 
-    await look.look()
+    await check.check()
     assert pauses(lab) == []
     fail_once(lab, "order", 4)
-    await look.look()
+    await check.check()
     assert pauses(lab) == [(lab.namespace, *target, "tasker")]
 
 
@@ -171,12 +171,12 @@ async def test_storms_in_several_namespaces_are_dealt_with_in_one_look_and_locke
         for each in (other, lab):
             fail_once(each, "order", 4)
         assert locked_by_a_look(lab, resume_seconds=60) == 1
-        await watch(orchestra, resume_seconds=60).look()
+        await watch(orchestra, resume_seconds=60).check()
         assert sorted(name for name, *_ in pauses(lab)) == names
 
         lab.observer.execute("update tasker.pauses set paused_at = paused_at - interval '61 seconds'")
         assert locked_by_a_look(lab, resume_seconds=60) == 1
-        await watch(orchestra, resume_seconds=60).look()
+        await watch(orchestra, resume_seconds=60).check()
         assert pauses(lab) == []
     finally:
         other.close()

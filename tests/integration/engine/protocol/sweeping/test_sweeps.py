@@ -374,7 +374,7 @@ async def test_a_step_that_nobody_can_resolve_fails_only_after_its_time(orchestr
     assert +repairs == {"nobody_serves": 1}
     assert (lab.states(task), lab.task(task).state) == ({"s0": "error"}, "error")
     error = lab.observer.value("select error from tasker.step_failures where task_uuid = %s", task)
-    assert "nobody serves 'missing.handler'" in error["message"]
+    assert "has the handler 'missing.handler'" in error["message"]
 
 
 def test_a_repair_is_counted_in_its_own_write_and_only_when_it_is_accepted(lab: Lab) -> None:

@@ -95,7 +95,7 @@ async def test_a_long_sweep_is_not_joined_by_others(processes: list[Process]) ->
     for moment in range(1, 20):
         one.time.seconds = float(moment)
         await one.at_this_time()
-        await one.turns.keep()
+        await one.turns.extend()
         await run([two], moment + 0.999)
 
     assert not two.had
