@@ -56,8 +56,8 @@ class Services:
         limits: DepthLimits,
     ) -> None:
         self.connection, self.engine = connection, engine
-        self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine)
         self.plans = PlanStore(self.connection, configuration.retry)
+        self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine, self.plans)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
         self.limits = Limits(self.engine)
         self.analytics, self.retention = Analytics(self.connection), RetentionService(self.connection)

@@ -114,6 +114,7 @@ class SyncViews(SyncWrapper[ClientViews]):
     inputs_are_indexed = sync_method(ClientViews.inputs_are_indexed)
     steps = sync_method(ClientViews.steps)
     step = sync_method(ClientViews.step)
+    inputs = sync_method(ClientViews.inputs)
     audit = sync_method(ClientViews.audit)
     health = sync_method(ClientViews.health)
 

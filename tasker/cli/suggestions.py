@@ -110,7 +110,7 @@ def no_such_command(ctx: click.Context, args: Sequence[str]) -> str:
 
 
 def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
-    """Yield suggestions, the likeliest first: help, similar names here, synonyms, the same name in another group."""
+    """Yield suggestions, the likeliest first: help, the same name in another group, similar names here, synonyms."""
     from difflib import get_close_matches  # imported only after a mistake
 
     name, here = args[0].lower(), ctx.command_path
@@ -121,12 +121,13 @@ def _meant(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
     elif name == "version":
         yield f"{ctx.find_root().command_path} --version"
     names = group.list_commands(ctx)
+    paths = list(_paths(ctx.find_root()))
+    yield from (path for path in paths if path.rpartition(" ")[2] == name)
     yield from (f"{here} {similar}" for similar in get_close_matches(name, names, FEW))
     canonical = SYNONYMS.get(name, name)
     if canonical in names:
         yield f"{here} {canonical}"
-    paths = list(_paths(ctx.find_root()))
-    yield from (path for path in paths if path.rpartition(" ")[2] in (name, canonical))
+    yield from (path for path in paths if path.rpartition(" ")[2] == canonical)
     if not get_close_matches(name, names, 1):
         like = get_close_matches(name, dict.fromkeys(path.rpartition(" ")[2] for path in paths), FEW)
         yield from (path for similar in like for path in paths if path.rpartition(" ")[2] == similar)

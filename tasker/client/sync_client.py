@@ -72,6 +72,7 @@ class SyncHttpClient(SyncWrapper[HttpClient]):
     list_step_data = sync_method(HttpClient.list_step_data)
     get_step_data = sync_method(HttpClient.get_step_data)
     get_step = sync_method(HttpClient.get_step)
+    get_step_inputs = sync_method(HttpClient.get_step_inputs)
     get_step_audit_history = sync_method(HttpClient.get_step_audit_history)
     reset_step = sync_method(HttpClient.reset_step)
     resolve_step = sync_method(HttpClient.resolve_step)

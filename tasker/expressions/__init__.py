@@ -1,1 +1,1 @@
-"""Paths to values of a task's data, such as `input.customer.id` and `steps.quote.amount`. Pure."""
+"""Language of templates: a profile of CEL, its check and evaluation; paths such as `input.customer.id`. Pure."""

@@ -95,14 +95,19 @@ def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
 
 
 def input_reader(key: str) -> Reader:
-    """Return a reader of a field of the task's context; it returns `ABSENT` if the field is missing."""
+    """Return a reader of a field of the handler's input; it returns `ABSENT` if the field is missing."""
     return lambda context: context.read_singly("input_data").get(key, ABSENT)
 
 
 def model_reader(model: type) -> Reader:
-    """Return a reader of the task's whole context, validated to `model`."""
+    """Return a reader of the handler's whole input, validated to `model`."""
     adapter = adapter_of(model)
-    return lambda context: validated(adapter, context.input_data, "task's context (for 'inputs')")
+
+    def read(context: StepContext) -> Any:
+        what = "task's context (for 'inputs')" if context.reads_task else "step's inputs (for 'inputs')"
+        return validated(adapter, context.input_data, what)
+
+    return read
 
 
 def declare(function: Callable[..., Any], key: str, value: Any) -> None:

@@ -69,9 +69,10 @@ class CancelFlag(Protocol):
 class StepContext(ProgressReporting, Resuming, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
-    `input_data` is the task's context, `step_inputs` the inputs of this step instance (a batch worker's cursor),
-    `step_config` the template's `initialization`. `retry_count` is 0 on the first run; `max_retries` is the maximum
-    number of executions.
+    `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
+    them. `task_input` is the task's context in any case, `step_inputs` the inputs of this step instance (a batch
+    worker's cursor), `step_config` the template's `initialization`. `retry_count` is 0 on the first run; `max_retries`
+    is the maximum number of executions.
     """
 
     task_uuid: UUID
@@ -92,6 +93,8 @@ class StepContext(ProgressReporting, Resuming, Model):
     _events: HandlerEvents | None = PrivateAttr(None)
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
+    _task_input: Mapping[str, Any] | None = PrivateAttr(None)
+    """The task's context where `input_data` is not; None where it is."""
 
     @classmethod
     def build(
@@ -102,13 +105,15 @@ class StepContext(ProgressReporting, Resuming, Model):
         step: StepPlan,
         task_context: Mapping[str, Any],
         dependency_results: Mapping[str, Any],
+        inputs: Mapping[str, Any] | None = None,
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
-        `dependency_results` are unwrapped values by step name. The ids are created when they are first read, which most
-        handlers do not do; the task's context and each result are likewise copied only when read.
+        `dependency_results` are unwrapped values by step name, `inputs` the evaluated inputs of the step. The ids are
+        created when they are first read, which most handlers do not do; the task's context and each result are likewise
+        copied only when read.
         """
         self = cls.__new__(cls)
         setting = object.__setattr__
@@ -134,8 +139,9 @@ class StepContext(ProgressReporting, Resuming, Model):
                 "_step": step,
                 "_cancel_flag": cancel_flag,
                 "_events": events,
-                "_inputs": CopyOnRead.of(task_context),
+                "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
+                "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
         return self
@@ -171,6 +177,8 @@ class StepContext(ProgressReporting, Resuming, Model):
     def _copy_kept(self) -> None:
         for name in _KEPT:
             getattr(self, name)
+        if self._task_input is not None:
+            self._task_input = dict(self._task_input)
 
     def read_singly(self, name: str) -> Mapping[str, Any]:
         """Return `input_data` or `dependency_results` for access to single values: only the values read are copied."""
@@ -260,16 +268,26 @@ class StepContext(ProgressReporting, Resuming, Model):
             for name in names_with_prefix(self.read_singly("dependency_results"), prefix)
         ]
 
+    @property
+    def task_input(self) -> Mapping[str, Any]:
+        """Input of the task, also in a step whose `inputs` say what its handler reads."""
+        return self.input_data if self._task_input is None else self._task_input
+
+    @property
+    def reads_task(self) -> bool:
+        """True if the handler's input is that of the task."""
+        return self._task_input is None
+
     def get_input(self, key: str) -> Any:
-        """Return a field of the task's context, or None."""
+        """Return a field of the handler's input, or None: of the step's `inputs`, or of the task's context."""
         return self.read_singly("input_data").get(key)
 
     def get_task_field(self, name: str) -> Any:
-        """Return a field of the task's context; see `get_input`."""
-        return self.get_input(name)
+        """Return a field of the task's context, or None."""
+        return self.get_input(name) if self._task_input is None else self._task_input.get(name)
 
     def get_input_or(self, key: str, default: Any = None) -> Any:
-        """Return a field of the task's context, or `default` if it is missing or null."""
+        """Return a field of the handler's input, or `default` if it is missing or null."""
         value = self.get_input(key)
         return default if value is None else value
 

@@ -102,6 +102,10 @@ class Upkeep:
     """Whether this process is the timekeeper; it looks as often until another one is known to be."""
     firing: ScheduleFiring | None = None
     """Firing of schedules, made when the first one is due."""
+    skipped: int
+    """Number of rounds skipped by the open breaker."""
+    skipped = 0
+    """Number of rounds skipped by the open breaker."""
 
     def __init__(
         self,
@@ -121,15 +125,13 @@ class Upkeep:
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
-        self._on_advanced, self._on_repaired, self._poll_seconds = on_advanced, on_repaired, poll_seconds
+        self._on_advanced, self._on_repaired = on_advanced, on_repaired
+        self._poll_seconds, self._make_firing = poll_seconds, firing
         self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
         self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
-        self._make_firing = firing
         self.repaired: Counter[str] = Counter()
         """Repairs by kind since the start."""
-        self.skipped = 0
-        """Number of rounds skipped by the open breaker."""
 
     @property
     def staleness(self) -> StalenessSearch:

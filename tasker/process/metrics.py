@@ -87,7 +87,7 @@ PROCESS_CATALOGUE: Catalogue = {
     ),
     "tasker_schedule_fires_total": Described(
         "counter",
-        "Fire times of schedules that this process handled, by outcome (fired, queued, skipped, missed, refused).",
+        "Fire times of schedules decided by this process: fired, queued, skipped, missed or refused.",
         ("outcome",),
     ),
     "tasker_staleness_detection_runs_total": Described(

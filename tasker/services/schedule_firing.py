@@ -18,19 +18,31 @@ from tasker.engine.fire_plan import QUEUED_SLICE, Fire, FirePlan, ScheduleState,
 from tasker.engine.fire_times import FireTimes
 from tasker.engine.identity import fire_identity
 from tasker.engine.plans import PlanStore, RegisteredPlan
-from tasker.errors import DatabaseError, MessagingError, PlanUnreadable, TaskerError, UsageError
+from tasker.errors import (
+    DatabaseError,
+    DatabaseUnavailable,
+    MessagingError,
+    PlanUnreadable,
+    PoolExhausted,
+    TaskerError,
+    UsageError,
+)
 from tasker.services.submission.lost_commit import log_created_tasks
 from tasker.services.submission.submit import Draft, DraftFactory, Submission
 
 KEEP = {"keep_days": 90, "keep_fires": 10}
 """Days for which fires stay in the history, and the number of the newest ones that stay longer."""
+SLICE = 20
+"""Schedules that are fired in a row."""
 ROUNDS = 3
 """Decisions in a row for one schedule: after a cancelled task, after a template that was registered anew."""
 _log = logging.getLogger("tasker.orchestration")
 
 
-class ScheduleUnreadable(Exception):
-    """Schedule of a newer version of Tasker: processes of that version fire it."""
+class ScheduleUnreadable(TaskerError):
+    """Error of a schedule of a newer version of Tasker: processes of that version fire it."""
+
+    error_type = "schedule_unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +74,41 @@ class ScheduleFiring:
         self._engine, self._plans, self._drafts = engine, plans, drafts
         self.outcomes: Counter[str] = Counter()
         """Fire times that this process decided about, by outcome."""
+        self._failing: set[str] = set()
+        self._allowed: bool | None = None
 
     async def fire_all(self, schedules: Sequence[str]) -> float | None:
-        """Do what is due for each schedule, and return the milliseconds until the first of them is due again.
+        """Do what is due for each schedule, and return the milliseconds until one of them is due again.
 
-        A schedule that fails stays due, and does not keep the others from firing.
+        Of many, some follow when the process looks again, so that nothing else waits long. One that fails, or that only
+        a newer version can read, stays due and does not keep the others from firing. Raises `DatabaseUnavailable`,
+        `PoolExhausted`.
         """
-        due: list[float] = []
-        for schedule in schedules:
+        if not await self._may_fire():
+            await self._engine.connection.execute("select pg_notify('tasker_timers', '')")  # the others look
+            return None
+        known = sorted(schedules, key=self._failing.__contains__)  # the others first, in their order
+        due: list[float] = [1.0] if any(schedule not in self._failing for schedule in known[SLICE:]) else []
+        for schedule in known[:SLICE]:
             try:
                 if (due_ms := await self.fire(schedule)) is not None:
                     due.append(due_ms)
-            except (PlanUnreadable, ScheduleUnreadable) as error:
-                _log.warning("schedule_left_to_newer_process schedule=%s reason=%s", schedule, error)
+                self._failing.discard(schedule)
+            except (DatabaseUnavailable, PoolExhausted):
+                raise
+            except TaskerError as error:
+                if schedule not in self._failing:
+                    _log.warning("schedule_failed schedule=%s reason=%s", schedule, error)
+                self._failing.add(schedule)
         return min(due, default=None)
+
+    async def _may_fire(self) -> bool:
+        """Return whether this process may create tasks; the role of workers may not."""
+        if self._allowed is None:
+            ((self._allowed,),) = await self._engine.connection.execute(query("schedules", "may_fire"), {})
+            if not self._allowed:
+                _log.info("schedules_fired_elsewhere reason=this role may not create tasks")
+        return bool(self._allowed)
 
     async def fire(self, schedule: str) -> float | None:
         """Do what is due, and return the milliseconds until the schedule is due again.

@@ -77,6 +77,7 @@ def _step(
         on_worker_lost=values.get("on_worker_lost", "retry"),
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
+        inputs=values.get("inputs"),
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_KEYS},
         system_dependency=values.get("system_dependency"),

@@ -90,7 +90,7 @@ def compile_text(
     applied after the built-in ones. Never raises: every problem of the text is a diagnostic, and a document with an
     error yields no plan.
     """
-    report = Report(file)
+    report = Report(file, text)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
     for document in read_documents(text, report):
         result = _compile_document(document, report, environment, rules)

@@ -63,6 +63,12 @@ ERRORS = {
     "T062": "Two settings that exclude each other",
     "T063": "Delays that take longer than the deadline",
     "T064": "An error rule that can match nothing",
+    "T090": "An expression that cannot be parsed, or that YAML reads otherwise",
+    "T091": "Unknown name, field, step or function in an expression",
+    "T092": "Types in an expression that do not fit",
+    "T093": "A field that may be absent or null, read without `has()` or `.?`",
+    "T094": "The result of a step that is not above",
+    "T095": "The result of a branch that may not exist, read without `has()` or `.?`",
     "T110": "A malformed cron expression",
     "T111": "Unknown time zone",
     "T112": "Not a date, or not a time with a zone",
@@ -138,8 +144,8 @@ class Diagnostic:
 class Report:
     """Collection of the diagnostics of one file; the same problem at the same position is recorded once."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, text: str = "") -> None:
+        self.file, self.text = file, text
         self._found: dict[tuple[str, Position, str], Diagnostic] = {}
 
     def add(self, code: str, message: str, location: Position, hint: str | None = None) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
 from tasker.template.step_types import DEFAULT, StepType
+
+if TYPE_CHECKING:
+    from tasker.template.yaml.nodes import Node
 
 Path = tuple[str | int, ...]
 """Canonical keys and list positions from the root of the document."""
@@ -26,6 +29,16 @@ class DocumentReading:
         self._values[path] = value
         if key is not None:
             self._keys[path] = key
+
+    def mark_below(self, node: Node, path: Path) -> None:
+        """Record the positions of everything in a value of any shape."""
+        self.mark(path, node.location)
+        if isinstance(node.value, dict):
+            for name, entry in node.value.items():
+                self.mark_below(entry.node, (*path, name))
+        elif isinstance(node.value, list):
+            for number, item in enumerate(node.value):
+                self.mark_below(item, (*path, number))
 
     def value(self, *path: str | int) -> Position:
         """Return the position of the value, or of the nearest mapping or list around it."""

@@ -75,9 +75,9 @@ OF_STEPS: Ways = (
         "that do not depend on each other run side by side anyhow",
     ),
     (
-        "with args arguments kwargs op_args op_kwargs params parameters inputs env vars variables config settings",
+        "with args arguments kwargs op_args op_kwargs params parameters env vars variables config settings",
         "fixed settings stand under `handler: {callable: ..., initialization: {...}}`; what differs from task to task "
-        "is its input, which @inputs reads",
+        "stands under `inputs`",
     ),
     (
         "retries max_retries max_attempt retry_count retry_limit retry_strategy retry_policy",

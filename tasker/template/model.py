@@ -11,6 +11,7 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
+from tasker.template.limit_keys import CONCURRENCY, RATE_LIMIT, TASK_CONCURRENCY
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -30,13 +31,14 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
-from tasker.template.times import DataPlace, Duration, InputPlace, Rate, StartTime
+from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
     Boolean,
     Choice,
     ErrorName,
     Fraction,
     Free,
+    Inputs,
     ListOf,
     MapOf,
     Number,
@@ -231,45 +233,6 @@ CIRCUIT_BREAKER = Mapping(
     ),
 )
 
-CONCURRENCY = Mapping(
-    "`concurrency`",
-    (
-        Key(
-            "key",
-            DataPlace(),
-            "The place of a value that shares the limit: `input.customer.id`, `steps.quote.account`; without it there "
-            "is one limit for all.",
-        ),
-        Key(
-            "limit",
-            Number(whole=True, minimum=1, maximum=1_000_000),
-            "How many steps with the same value of the key run at the same time.",
-            required=True,
-        ),
-        Key(
-            "scope",
-            Choice(("step", "template", "namespace")),
-            "Whose steps share the limit: this step's, those of its template, or of its namespace.",
-            default="step",
-        ),
-    ),
-)
-
-RATE_LIMIT = Mapping(
-    "`rate_limit`",
-    (
-        Key("key", DataPlace(), "The place of a value that has the rate to itself; without it there is one for all."),
-        Key(
-            "rate", Rate(), "How many attempts begin in a time, in all tasks: `100/s`, `30/m`, `500/h`.", required=True
-        ),
-        Key(
-            "burst",
-            Number(whole=True, minimum=1, maximum=1_000_000),
-            "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
-        ),
-    ),
-)
-
 STEP = Mapping(
     "a step",
     (
@@ -277,6 +240,11 @@ STEP = Mapping(
         Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
         Key("handler", HANDLER, "The code that runs the step.", required=True),
+        Key(
+            "inputs",
+            Inputs(),
+            "Input of the handler, in place of the task's: values, and expressions such as `${steps.quote.amount}`.",
+        ),
         Key("dependencies", ListOf(Text()), "The steps that must be complete before.", aliases=("depends_on",)),
         Key("system_dependency", Text(), "One of the declared systems that the step works with.", idle=SYSTEMS),
         Key("retry", RETRY, "How often and how soon a failed step runs again."),
@@ -349,29 +317,6 @@ LIFECYCLE = Mapping(
         Key("staleness_action", Choice(("dlq",)), "What happens to a stale task.", default="dlq"),
         Key("auto_fail_on_timeout", Boolean(), "Whether a stale task fails automatically."),
         Key("auto_dlq_on_timeout", Boolean(), "Whether a stale task automatically gets a dead letter."),
-    ),
-)
-
-TASK_CONCURRENCY = Mapping(
-    "the template's `concurrency`",
-    (
-        Key(
-            "key",
-            InputPlace(),
-            "The place of a value in the input that shares the limit; without it there is one limit for all tasks.",
-        ),
-        Key(
-            "limit",
-            Number(whole=True, minimum=1, maximum=1_000_000),
-            "How many tasks with the same value of the key are open at the same time.",
-            required=True,
-        ),
-        Key(
-            "on_limit",
-            Choice(("wait", "cancel_new", "cancel_running")),
-            "What happens to a task above the limit: it waits, it is cancelled, or the oldest running one is.",
-            default="wait",
-        ),
     ),
 )
 

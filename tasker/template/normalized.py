@@ -71,8 +71,9 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch else None,
             "result_schema": step.result_schema,
+            "inputs": step.inputs,
         },
-        keep=("result_schema",),
+        keep=("result_schema", "inputs"),
     )
 
 

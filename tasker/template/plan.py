@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.template.names import (
@@ -25,6 +25,9 @@ from tasker.template.names import (
     MAX_BACKOFF_MS,
 )
 from tasker.template.step_types import StepType
+
+if TYPE_CHECKING:
+    from tasker.expressions.mapping import InputMapping
 
 KEPT = 128
 """Largest set of steps that is cached, so that the cache grows linearly with the number of steps."""
@@ -199,6 +202,8 @@ class StepPlan:
     circuit_breaker: StepBreaker | None = None
     """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None
+    inputs: Mapping[str, Any] | None = None
+    """Input of the handler, whose texts may contain `${...}`; None: the task's whole input."""
     batch: BatchSettings | None = None
     lifecycle: Mapping[str, Any] = field(default_factory=dict)
     system_dependency: str | None = None
@@ -269,6 +274,13 @@ class Plan:
     def below_dynamic(self) -> frozenset[str]:
         """Descendants of dynamic steps: which of their ancestors exist is only known at run time."""
         return frozenset(self.below.reached([step.name for step in self.steps if not step.static]))
+
+    @cached_property
+    def input_mappings(self) -> dict[str, InputMapping]:
+        """Compiled `inputs` by step, for the steps that have them."""
+        from tasker.expressions.mapping import InputMapping  # needed for templates with expressions only
+
+        return {step.name: InputMapping(step.inputs) for step in self.steps if step.inputs is not None}
 
     @cached_property
     def first_expanding(self) -> str | None:

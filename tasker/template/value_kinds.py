@@ -249,6 +249,15 @@ class Verbatim(Free):
 
 
 @dataclass(frozen=True)
+class Inputs(Free):
+    """Mapping of inputs whose texts may contain expressions, which `rules.inputs` checks."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        reading.mark_below(node, path)
+        return super().read(node, path, reading)
+
+
+@dataclass(frozen=True)
 class MapOf:
     """Mapping from names chosen by the author to values of one shape."""
 

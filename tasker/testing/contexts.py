@@ -10,6 +10,7 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.handlers.claims import Claim, HandlerEvent, publishing
 from tasker.handlers.context import StepContext
+from tasker.handlers.step_inputs import scope_of
 from tasker.template.plan import HandlerRef, Plan, StepPlan
 from tasker.template.step_types import DEFAULT
 
@@ -60,6 +61,30 @@ def step_context(
         task_context=values or {},
         dependency_results=results or {},
     )
+
+
+def step_inputs(
+    plan: Plan,
+    step: str,
+    values: Mapping[str, Any] | None = None,
+    *,
+    results: Mapping[str, Any] | None = None,
+    attempt: int = 1,
+) -> dict[str, Any]:
+    """Return the evaluated `inputs` of a step.
+
+    Args:
+        plan: The compiled template.
+        step: Name of a step that has `inputs`.
+        values: Input of the task.
+        results: Results of the steps above, by name; of a batch_worker by the names of its instances (`work_001`).
+        attempt: Number of the attempt, from 1.
+
+    Raises:
+        MappingFailure: An expression has no value; the message says where and why.
+    """
+    scope = scope_of(plan, TASK, CORRELATION, attempt, values or {}, results or {})
+    return plan.input_mappings[step].evaluate(scope)
 
 
 @dataclass(frozen=True, slots=True)

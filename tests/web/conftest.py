@@ -276,10 +276,22 @@ def page(strict: Strict) -> Page:
     return strict.page
 
 
+SCHEDULE = "shop/report/nightly"
+
+
+def scheduled(shop: Shop) -> None:
+    """Create a schedule, if there is none."""
+    keys = {"cron": "0 2 * * *", "context": {"amount": 3}}
+    namespace, template, name = SCHEDULE.split("/")
+    body = {"namespace": namespace, "template": template, "name": name, "schedule": keys}
+    PLAIN.post(f"{shop.root}/v1/schedules", json=body)
+
+
 def addresses(shop: Shop) -> list[str]:
     """Every page, as far as what it shows differs."""
     done, failed = shop.tasks["complete"], shop.tasks["failed"]
     template = "templates/shop/report/1.0.0"
+    scheduled(shop)
     return [
         *(section.path for section in SECTIONS),
         "tasks?status=error&within=1h&sort=oldest",
@@ -295,6 +307,8 @@ def addresses(shop: Shop) -> list[str]:
         f"{template}?view=versions",
         f"{template}/submit",
         "templates/new",
+        f"schedules/{SCHEDULE}",
+        f"schedules/{SCHEDULE}?from=2026-01-01&to=2026-01-09",
         *(f"dead-letters/{each}" for each in ("groups", "entries", "stale", "replays", f"tasks/{failed}")),
         "dead-letters/replay?all=yes",
         "dead-letters/replay",

@@ -61,10 +61,10 @@ def track_user_signup(profile: Result, context: StepContext) -> Result:
 
 
 @step_handler("user_onboarding.send_welcome_email")
-@depends_on(preferences="setup_notification_preferences")
-@inputs("email")
-async def send_welcome_email(preferences: Result, email: str) -> Result:
-    return {"to": email, "subject": "Welcome", "links": ["getting-started", *sorted(preferences["channels"])]}
+@inputs("to", "subject", "links")
+async def send_welcome_email(to: str, subject: str, links: list[str]) -> Result:
+    """The template says what is sent, and from which step it comes."""
+    return {"to": to, "subject": subject, "links": links}
 
 
 def undo(action: str, subject: str, faults: Result) -> Result:

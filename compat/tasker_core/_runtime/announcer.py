@@ -12,6 +12,7 @@ from typing import Any
 from tasker.engine.exchange import Result
 from tasker.errors import StepExecutionError
 from tasker.execution.attempt.attempt import Attempt, AttemptEnd, Checkpoint, ClaimWrites, UnreportedEnd
+from tasker.execution.attempt.call import inputs_of
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.handlers.claims import Failure
 from tasker.json_values import as_stored
@@ -131,7 +132,14 @@ class _Watched:
 def _event(attempt: Attempt) -> AnnouncedStep:
     plan = attempt.plan
     template = (plan.namespace, plan.name, plan.version)
-    made = event_for(attempt.claim, template, attempt.step, attempt.task_context, attempt.dependency_results)
+    made = event_for(
+        attempt.claim,
+        template,
+        attempt.step,
+        attempt.task_context,
+        attempt.dependency_results,
+        inputs_of(attempt),
+    )
     return AnnouncedStep(**dict(made))
 
 

@@ -24,19 +24,22 @@ class EventContext(EngineContext):
         data = event.task_sequence_step
         step = data.get("workflow_step") or {}
         handler = (data.get("step_definition") or {}).get("handler") or {}
-        return cls(
+        task_input, inputs = task_fields(data).get("context") or {}, step.get("handler_inputs")
+        made = cls(
             event=event,
             task_uuid=UUID(event.task_uuid),
             step_uuid=UUID(event.step_uuid),
             correlation_id=UUID(event.correlation_id),
             handler_name=handler_name,
-            input_data=task_fields(data).get("context") or {},
+            input_data=task_input if inputs is None else inputs,
             dependency_results=unwrap_all(data.get("dependency_results")),
             step_config=handler.get("initialization") or {},
             step_inputs=step.get("inputs") or {},
             retry_count=step.get("attempts") or 0,
             max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
         )
+        made._task_input = None if inputs is None else task_input
+        return made
 
     @property
     def step_name(self) -> str:
@@ -117,5 +120,6 @@ def event_of(context: EngineContext) -> FfiStepEvent:
         return context.event
     if context._claim is None or context._template is None or context._step is None:
         raise ValueError(f"expected the context of a claimed step, got {context!r}")
-    inputs, results = context.input_data, context.dependency_results
-    return event_for(context._claim, context._template, context._step, inputs, results)
+    inputs = None if context.reads_task else context.input_data
+    results = context.dependency_results
+    return event_for(context._claim, context._template, context._step, context.task_input, results, inputs)

@@ -35,8 +35,12 @@ def event_for(
     step: StepPlan,
     input_data: Mapping[str, Any],
     dependency_results: Mapping[str, Any],
+    handler_inputs: Mapping[str, Any] | None = None,
 ) -> FfiStepEvent:
-    """Return the event of a claimed step; `template` is (namespace, name, version)."""
+    """Return the event of a claimed step; `template` is (namespace, name, version).
+
+    `handler_inputs` are the evaluated `inputs` of a step that has some.
+    """
     return FfiStepEvent(
         event_id=f"{claim.step_uuid}:{claim.token}",
         task_uuid=claim.task_uuid,
@@ -45,7 +49,7 @@ def event_for(
         task_correlation_id=claim.correlation_id,
         task_sequence_step={
             "task": _task(claim, template, input_data),
-            "workflow_step": _workflow_step(claim, step),
+            "workflow_step": _workflow_step(claim, step) | _handler_inputs(handler_inputs),
             "dependency_results": {name: {"result": value} for name, value in dependency_results.items()},
             "step_definition": _definition(step),
         },
@@ -78,6 +82,10 @@ def _workflow_step(claim: Claim, step: StepPlan) -> dict[str, Any]:
         "results": {},
         "checkpoint": claim.checkpoint_data,
     }
+
+
+def _handler_inputs(inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {} if inputs is None else {"handler_inputs": dict(inputs)}
 
 
 def _definition(step: StepPlan) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.commands.task_steps import StepGroup, show
+from tasker.cli.commands.task_steps import StepGroup, inputs, show
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.render.outcome import resume_command, watch_command
 from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_fleet
@@ -26,6 +26,7 @@ def step() -> None:
 
 
 step.add_command(show)
+step.add_command(inputs)
 
 
 def _step_command(command: Callable[..., Any]) -> Callable[..., Any]:

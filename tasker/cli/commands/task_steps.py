@@ -80,6 +80,28 @@ def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, pla
     print_as(form, run_on_fleet(place, read), _audit_text)
 
 
+@click.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.argument("step", metavar="STEP")
+@SHOW_SENSITIVE
+@FORMAT
+@fleet_options
+def inputs(task_uuid: str, step: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
+    """Show the input of a step's handler, with the expressions of its `inputs` evaluated.
+
+    \b
+    Example:
+      tasker task step inputs 0199c1f4-8a52 charge
+    """
+
+    async def read(app: Fleet) -> Any:
+        task = await find_task(app.tasks, task_uuid)
+        step_uuid = (await _step(app, task, step))["step_uuid"]
+        return await redacted(app, task, await app.views.inputs(task, step_uuid), show_sensitive)
+
+    print_as(form, run_on_fleet(place, read), _inputs_text)
+
+
 def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add TASK_UUID, STEP, --reason and --format, which every repair has."""
     for decorate in (
@@ -172,6 +194,17 @@ async def _step(app: Fleet, task: str, step: str) -> View:
             return view
     names = ", ".join(step_view["name"] for step_view in step_views[:20])
     raise StepNotFound(f"task {task} has no step {step!r}", hint=f"expected one of: {names}")
+
+
+def _inputs_text(view: View) -> str:
+    import json
+
+    source = "" if view["evaluated"] else " (the task's: the step has no `inputs`)"
+    lines = [f"Input of step {view['name']}, attempt {view['attempt']}{source}:"]
+    lines += [f"  {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in view["inputs"].items()]
+    for name, problem in view["problems"].items():
+        lines += [f"  {name}: no value", *(f"    {line}" for line in problem.splitlines())]
+    return "\n".join(lines)
 
 
 def _steps_text(steps: Sequence[View]) -> str:

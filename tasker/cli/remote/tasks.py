@@ -173,6 +173,9 @@ class HttpViews:
     async def step(self, task_uuid: str, step_uuid: str) -> View:
         return _view(await self._client.get_step_data(task_uuid, step_uuid))
 
+    async def inputs(self, task_uuid: str, step_uuid: str) -> View:
+        return await self._client.get_step_inputs(task_uuid, step_uuid)
+
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]:
         return await self._client.get_task_audit(task_uuid, step_uuid)
 

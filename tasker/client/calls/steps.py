@@ -44,6 +44,10 @@ class StepCalls:
         """Return one step as plain data with every field of the API."""
         return dict(await self.connection.get(_steps(task_uuid, step_uuid)))
 
+    async def get_step_inputs(self, task_uuid: str, step_uuid: str) -> dict[str, Any]:
+        """Return the input of a step's handler: `inputs` and `problems` by name, `evaluated`, `attempt`."""
+        return dict(await self.connection.get(_steps(task_uuid, step_uuid, "inputs")))
+
     async def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
         """Return the audit records of the stored results of a step, newest first."""
         rows = await self.connection.get(_steps(task_uuid, step_uuid, "audit"))

@@ -74,6 +74,8 @@ class Attempt:
     writes: ClaimWrites
     result_limit_bytes: int = VALUE_LIMIT_BYTES
     reporter: Reporter | None = None
+    inputs: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Evaluated `inputs` of the step; None: the handler reads the task's context."""
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint | Snooze

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from typing import Any
@@ -14,7 +14,7 @@ from tasker.execution.attempt.attempt import Attempt, Ending, with_events
 from tasker.execution.attempt.forked_copies import exit_forked_copy
 from tasker.execution.attempt.settle import OutcomeRedactor, result_of_stopped, settle_return_value
 from tasker.execution.handler_events import EventBuffer
-from tasker.handlers.claims import KEPT_EVENTS, publishing
+from tasker.handlers.claims import KEPT_EVENTS, Failure, publishing
 from tasker.handlers.context import StepContext
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.logging.current_step import covering, reporter, running
@@ -114,6 +114,16 @@ def _own_decimal_context() -> Any:
     return before
 
 
+def inputs_of(attempt: Attempt) -> Mapping[str, Any] | None:
+    """Return the evaluated inputs of a step that has some, also for code that does not run its handler."""
+    if attempt.inputs is not None or attempt.step.inputs is None:
+        return attempt.inputs
+    from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+
+    inputs = mapped_inputs(attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results)
+    return {} if isinstance(inputs, Failure) else inputs
+
+
 def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepContext:
     """Return the context that the attempt's handler is called with; the handler's events go to `events`."""
     return StepContext.build(
@@ -122,6 +132,7 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         step=attempt.step,
         task_context=attempt.task_context,
         dependency_results=attempt.dependency_results,
+        inputs=inputs_of(attempt),
         cancel_flag=attempt.cancel,
         events=events,
     )

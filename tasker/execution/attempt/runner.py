@@ -285,6 +285,15 @@ class AttemptRunner:
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
+        if attempt.step.inputs is not None:
+            from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+
+            inputs = mapped_inputs(
+                attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
+            )
+            if isinstance(inputs, Failure):
+                return self._end(attempt, make_storable(replace(inputs, handler=handler.name)), started)
+            attempt = replace(attempt, inputs=inputs)
         call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
         ending: Ending | None = await call(attempt)
         if isinstance(ending, Checkpoint):
@@ -364,8 +373,8 @@ class AttemptRunner:
         return Result(attempt.claim, attempt.plan, milliseconds, ending)
 
     def _classified(self, attempt: Attempt, failure: Failure) -> Failure:
-        namespace, template = attempt.plan.namespace, attempt.plan.name
-        rules = [rule for rule in self.error_rules if rule.applies_to(namespace, template)]
+        plan = attempt.plan
+        rules = [rule for rule in self.error_rules if rule.applies_to(plan.namespace, plan.name)]
         return classified(failure, attempt.step.retry, rules)
 
     def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
@@ -379,8 +388,7 @@ class AttemptRunner:
         if self._running:
             self._idle.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(limit):
-                    await self._idle.wait()
+                await asyncio.wait_for(self._idle.wait(), limit)
 
 
 async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:

@@ -94,6 +94,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
             attempt.claim.task_uuid, task_context=attempt.task_context, dependency_results=attempt.dependency_results
         ),
         "result_limit_bytes": attempt.result_limit_bytes,
+        "inputs": attempt.inputs,
         "kept_log_level": None if attempt.reporter is None else attempt.reporter.level,
     }
 
@@ -115,6 +116,7 @@ def attempt_from(
         writes=InTheParent(),
         result_limit_bytes=message["result_limit_bytes"],
         reporter=reporter,
+        inputs=message["inputs"],
     )
 
 

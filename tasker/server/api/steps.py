@@ -19,6 +19,7 @@ from tasker.server.shapes.steps import (
     CompleteManually,
     ResetForRetry,
     StepAuditResponse,
+    StepInputsResponse,
     StepManualAction,
     StepResponse,
 )
@@ -70,6 +71,12 @@ def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awai
             task, step, completion.result, actor=who, reason=action.reason, metadata=completion.metadata
         )
     return steps.resolve(task, step, actor=actor_of(request, action.resolved_by), reason=action.reason)
+
+
+@routes.get(ONE + "/inputs", response_model=StepInputsResponse, responses=refusals(404), **needs(Permission.STEPS_READ))
+async def get_inputs(request: Request, uuid: TaskUuid, step_uuid: StepUuid) -> Json:
+    """Return the input of a step's handler, with its expressions evaluated."""
+    return Json(await redact_answer(request, uuid, await program_of(request).views.inputs(uuid, step_uuid)))
 
 
 @routes.get(

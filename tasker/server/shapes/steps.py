@@ -100,6 +100,19 @@ class StepManualAction(RootModel[ResetForRetry | ResolveManually | CompleteManua
     root: ResetForRetry | ResolveManually | CompleteManually = Field(discriminator="action_type")
 
 
+class StepInputsResponse(BaseModel):
+    """Input of a step's handler. `evaluated` is false if it is the input of the task."""
+
+    task_uuid: str
+    step_uuid: str
+    name: str
+    attempt: int
+    evaluated: bool
+    inputs: dict[str, Any]
+    problems: dict[str, str]
+    """Why an input has no value, by its name."""
+
+
 class StepAuditResponse(BaseModel):
     """Stored result of a step and the worker that stored it."""
 

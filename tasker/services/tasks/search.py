@@ -12,6 +12,7 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.engine.states.step import StepState
 from tasker.engine.states.task import (
     StepCounts,
@@ -37,8 +38,8 @@ TASK = query("client", "task").format(task=query("client", "tasks"), steps=query
 class ClientViews:
     """Reads for clients. Ids are text; a malformed one raises `UsageError`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._lists = engine, TaskLists(engine.connection)
+    def __init__(self, engine: Engine, plans: PlanStore) -> None:
+        self._engine, self._plans, self._lists = engine, plans, TaskLists(engine.connection)
 
     async def task(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> View:
         """One task with its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`."""
@@ -107,6 +108,15 @@ class ClientViews:
     async def step(self, task_uuid: str, step_uuid: str) -> View:
         """Return one step of a task. Raises `TaskNotFound`, `StepNotFound`."""
         return (await self._steps(task_uuid, checked(step_uuid)))[0]
+
+    async def inputs(self, task_uuid: str, step_uuid: str) -> View:
+        """Return the input of a step's handler: `inputs` and `problems` by name, `evaluated`, `attempt`.
+
+        Raises `TaskNotFound`, `StepNotFound`.
+        """
+        from tasker.services.tasks.step_inputs import step_inputs  # lazy import, needed by few callers
+
+        return await step_inputs(self._engine, self._plans, await self.step(task_uuid, step_uuid))
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> list[View]:
         """Return the stored results of a step, or of every step of a task, each with its worker, the newest first.

@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound, MissingCallable
-from tasker.handlers.binding import declared_dependencies, declared_inputs, where
+from tasker.handlers.binding import CONTEXT_NAMES, adapter_of, declared_dependencies, declared_inputs, where
 from tasker.handlers.function_handlers import FunctionHandler
 from tasker.handlers.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path
 from tasker.handlers.registry.invocation import ResolvedHandler, resolve_for
@@ -49,7 +50,7 @@ def misfits(plan: Plan, step: StepPlan, resolved: ResolvedHandler) -> Iterator[S
         return
     problems = (
         *_of_dependencies(plan, step, function),
-        *_of_inputs(plan, function),
+        *(_of_inputs(plan, function) if step.inputs is None else _of_step_inputs(plan, step, function)),
         *_of_batches(plan, step, handler),
     )
     for message, hint in problems:
@@ -89,6 +90,54 @@ def _of_inputs(plan: Plan, function: Callable[..., Any]) -> Iterator[Problem]:
             message = f"reads the input `{name}`, which the input_schema of {plan.namespace}/{plan.name} does not list"
             advice = "add it to `properties`, or write `additionalProperties: true` if there may be others"
             yield message, did_you_mean(name, known) or advice
+
+
+def _of_step_inputs(plan: Plan, step: StepPlan, function: Callable[..., Any]) -> Iterator[Problem]:
+    """Check the names and types of the step's `inputs` against the parameters or the model of its handler."""
+    given = step.inputs or {}
+    names, model = declared_inputs(function)
+    for name in _needed_inputs(function):
+        if name not in given and not (model is None and _has_default(function, name)):
+            yield (
+                f"reads the input `{name}`, which the `inputs` of `{step.name}` lack",
+                did_you_mean(name, given) or f"add it to the `inputs` of `{step.name}`",
+            )
+    reads_context = any(name in signature(function).parameters for name in CONTEXT_NAMES)
+    known = names if model is None else _taken_by(model)
+    for name in given:
+        if known is not None and name not in known and not reads_context:
+            hint = did_you_mean(name, known) or f"remove it, or read it: {listed(known) or 'it reads no inputs'}"
+            yield f"does not read the input `{name}` of `{step.name}`", hint
+    if model is not None:
+        yield from _of_types(plan, step, model)
+
+
+def _has_default(function: Callable[..., Any], name: str) -> bool:
+    parameter = signature(function).parameters.get(name)
+    return parameter is not None and parameter.default is not parameter.empty
+
+
+def _taken_by(model: type) -> list[str] | None:
+    """Return the names that a model reads, or None if it may read any."""
+    fields = getattr(model, "model_fields", None)
+    if fields is None or getattr(model, "model_config", {}).get("extra") == "allow":
+        return None
+    aliases = [alias for field in fields.values() for alias in (field.alias, field.validation_alias) if alias]
+    return [*fields, *(str(alias) for alias in aliases)]
+
+
+def _of_types(plan: Plan, step: StepPlan, model: type) -> Iterator[Problem]:
+    """Check the types of expressions against those of the model's fields."""
+    from tasker.expressions.types import fits, type_of_schema
+    from tasker.template.rules.inputs import types_of_inputs
+
+    schema = adapter_of(model).json_schema()
+    wanted = type_of_schema(schema)
+    for name, type_ in types_of_inputs(plan, step).items():
+        expected = wanted.fields.get(name)
+        if expected is not None and not fits(type_, expected):
+            message = f"takes {expected} as the input `{name}`, and the `inputs` of `{step.name}` give {type_}"
+            yield message, "convert it with string(...), int(...) or double(...), or change the model"
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,9 @@ from tasker.template.yaml.nodes import PLAIN, Loader, Node, TooDeep, compose_qui
 from tasker.template.yaml.recovery import Recovery
 
 BRACES = re.compile(r"(?:^|[:,\[]\s|-\s)\s*(\{\{.*?)\s*(?:\s#.*)?$")
+EXPRESSION = re.compile(r"(?:^|[:,\[{]\s*|-\s)\s*(\$\{.*?)\s*(?:\s#.*)?$")
+"""Expression that begins an unquoted value."""
+EXPRESSION_PART = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[{}]")
 COLON_IN_VALUE = "mapping values are not allowed here"
 HINTS = {
     COLON_IN_VALUE: "quote a value that contains `: `, or check the indentation",
@@ -44,6 +47,9 @@ def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, repor
     braces = BRACES.search(line_of(recovery.text, location.line))
     if braces:
         return _report_braces(braces, mark, recovery, report)
+    line = line_of(recovery.text, location.line)
+    if expression := EXPRESSION.search(line):
+        return _report_expression(expression, line, mark, recovery, report)
     if "'\\t'" in problem:
         report.add("T002", "a tab where YAML allows only spaces", location, "indent and separate with spaces")
         return recovery.remove_tab(location, mark.index)
@@ -53,6 +59,30 @@ def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, repor
     if recovery.reliable and location.line not in recovery.lines:
         report.add("T001", f"not valid YAML: {problem}", location, _hint(error))
     return problem == COLON_IN_VALUE and recovery.remove_colon(location, mark.index)
+
+
+def _report_expression(expression: re.Match[str], line: str, mark: Mark, recovery: Recovery, report: Report) -> bool:
+    """Report an expression that YAML reads as something else; the hint is the line with quotes."""
+    column, text = expression.start(1), expression.group(1)
+    end = _closing_brace(text)
+    if end is not None and (line.lstrip(" -").startswith(("{", "[")) or re.match(r"\s*[^\s:]+:\s+[{\[]", line)):
+        text = text[: end + 1]  # inside a collection in one line, the value ends with the expression
+    quoted = '"' + text + '"' if '"' not in text else "'" + text.replace("'", "''") + "'"
+    fixed = line[:column] + quoted + line[column + len(text) :]
+    message = "an expression that is not in quotes, and that YAML reads otherwise"
+    report.add("T090", message, Position(mark.line + 1, column + 1, 2), f"write {fixed.strip()}")
+    whole = Position(mark.line + 1, column + 1, len(text))
+    return recovery.remove_braces(whole, mark.index - mark.column + column)
+
+
+def _closing_brace(text: str) -> int | None:
+    """Return the offset of the brace that closes the one of `${`."""
+    depth = 0
+    for match in EXPRESSION_PART.finditer(text):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match[0] == "}":
+            return match.start()
+    return None
 
 
 def _report_braces(braces: re.Match[str], mark: Mark, recovery: Recovery, report: Report) -> bool:

@@ -62,7 +62,11 @@ async def scene(app: tasker.App, client: httpx.AsyncClient) -> dict[str, str]:
     replay = await client.post("/v1/dlq/replays", json=replaying, headers=root)
     assert replay.status_code == 200, replay.text
     await client.post("/v1/pauses", json={"namespace": "nobody", "reason": "look"}, headers=root)
-    named = {"namespace": "shop", "name": "cards", "version": "1.0.0", "dlq_entry_uuid": entry["dlq_entry_uuid"]}
+    nightly = {"cron": "0 2 * * *", "context": {"card": card}}
+    named = {"namespace": "shop", "template": "cards", "name": "cards"}
+    schedule = await client.post("/v1/schedules", json={**named, "schedule": nightly}, headers=root)
+    assert schedule.status_code == 201, schedule.text
+    named |= {"version": "1.0.0", "dlq_entry_uuid": entry["dlq_entry_uuid"]}
     task = failed["task_uuid"]
     step = failed["steps"][-1]["workflow_step_uuid"]
     return {**named, "uuid": task, "task_uuid": task, "step_uuid": step, "replay_uuid": replay.json()["replay_uuid"]}

@@ -35,7 +35,7 @@ def orders(version: str = "1.0.0", description: str = "Checks an order") -> Plan
 async def test_a_task_with_its_steps_is_read_with_one_statement(pool: Pool[Connection]) -> None:
     engine, plans = Engine(pool, MessagingService(load_backend("pgmq", {}))), PlanStore(pool)
     submitted = await Submitter(engine, plans, new_task_uuid).submit(orders(), Submission({"amount": 1}))
-    views, before = ClientViews(engine), pool.counts["acquires"]
+    views, before = ClientViews(engine, plans), pool.counts["acquires"]
 
     task = await views.task(submitted.task_uuid)
 

@@ -116,7 +116,11 @@ async def test_unknown_tasks_and_steps_are_not_found(client: httpx.AsyncClient) 
     task, _ = await failed_task(client, -7)
 
     problem(await client.get(f"/v1/tasks/{UNKNOWN}/workflow_steps"), 404, "NOT_FOUND", "task_not_found")
-    for path in (f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}", f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}/audit"):
+    for path in (
+        f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}",
+        f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}/audit",
+        f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}/inputs",
+    ):
         problem(await client.get(path), 404, "NOT_FOUND", "step_not_found")
     answer = await client.patch(f"/v1/tasks/{task}/workflow_steps/{UNKNOWN}", json=ACTIONS["reset"])
     problem(answer, 404, "NOT_FOUND", "step_not_found")

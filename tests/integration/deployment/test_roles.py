@@ -18,14 +18,20 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.app.orchestrator_assembly import orchestrator_process
 from tasker.app.preparation import prepare
 from tasker.app.worker_assembly import worker_process
+from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
 from tasker.db.roles import KINDS
+from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, TemplateError
+from tasker.messaging.backends import load_backend
 from tasker.messaging.listening_modes import DeploymentMode
+from tasker.messaging.service import MessagingService
 from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.services.schedule_firing import ScheduleFiring
+from tasker.services.submission.submit import DraftFactory, Submission, SubmissionResult
 from tasker.settings.retention import RetentionRule
+from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.integration.deployment.programs import plan, registry, settings
 from tests.support.command_line import invoke
@@ -228,3 +234,34 @@ def test_who_may_not_make_roles_is_told_what_to_do(urls: dict[str, str], prefix:
     assert (wrong.exit_code, "lower-case letters" in wrong.output) == (2, True)
     assert "create role tasker_worker nologin" in shown.output
     assert "on all tables in schema pgmq to tasker_worker, tasker_orchestrator, tasker_api" in shown.output
+
+
+EACH_SECOND = """
+name: tick
+namespace: clock
+version: 1.0.0
+schedules: [{name: each_second, every: 1s, overlap: cancel_running}]
+steps: [{name: only, handler: none}]
+"""
+
+
+async def test_an_orchestrator_fires_a_schedule_that_a_worker_declares(urls: dict[str, str]) -> None:
+    connections = {kind: Connection(urls[kind]) for kind in ("worker", "orchestrator")}
+    messaging = MessagingService(load_backend("pgmq", {}))
+    firing = {
+        kind: ScheduleFiring(Engine(connection, messaging), PlanStore(connection), DraftFactory(new_task_uuid))
+        for kind, connection in connections.items()
+    }
+    await PlanStore(connections["worker"]).register(compile_text(EACH_SECOND).plans[0])
+    ((schedule,),) = await connections["worker"].execute("select schedule_uuid::text from tasker.schedules")
+
+    for moment in ("2099-01-01T00:00:00Z", "2099-01-01T00:00:01Z", "2099-01-01T00:00:02Z"):
+        for connection in connections.values():
+            await connection.execute("select set_config('tasker.now', %s, false)", (moment,))
+        assert await firing["worker"].fire_all([schedule]) is None
+        await firing["orchestrator"].fire_all([schedule])
+
+    states = await connections["worker"].execute("select state from tasker.tasks order by task_uuid")
+    assert [state for (state,) in states] == ["cancelled", "cancelled", "steps_in_process"]
+    for connection in connections.values():
+        await connection.close()

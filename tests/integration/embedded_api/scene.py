@@ -61,6 +61,9 @@ async def set_up(url: str) -> dict[str, str]:
         (step, *_) = await app.views.steps(tasks[0])
         waiting = (await app.submit("nobody/waiting", {})).task_uuid
         await app.domain_events.deliveries.stop("billing", by="setting", reason="the scene")
+        for schedule in ("shop/orders/nightly", "shop/orders/idle"):
+            await app.schedules.create(schedule, {"cron": "0 2 * * *", "context": {"amount": 1}})
+        await app.schedules.pause("shop/orders/idle")
     return {
         "failed": tasks[0],
         "step": step["step_uuid"],

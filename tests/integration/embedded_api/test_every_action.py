@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 WHO = {"actor": "ada", "reason": "by hand"}
 QUEUE = "orchestration_step_results"
+NIGHTLY, KEYS = "shop/orders/nightly", {"cron": "0 2 * * *", "context": {"amount": 1}}
+SPAN = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC))
 Act = Callable[[Scene], Awaitable[object]]
 
 BY_PROGRAMS: dict[str, Act] = {
@@ -56,6 +59,12 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.domain_events.deliveries.resume": lambda scene: scene.app.domain_events.deliveries.resume(
         scene.subscriber, by="ada"
     ),
+    "App.schedules.create": lambda scene: scene.app.schedules.create("shop/orders/new", KEYS, actor="ada"),
+    "App.schedules.pause": lambda scene: scene.app.schedules.pause(NIGHTLY, **WHO),
+    "App.schedules.resume": lambda scene: scene.app.schedules.resume("shop/orders/idle", **WHO),
+    "App.schedules.delete": lambda scene: scene.app.schedules.delete(NIGHTLY, **WHO),
+    "App.schedules.trigger": lambda scene: scene.app.schedules.trigger(NIGHTLY, **WHO),
+    "App.schedules.backfill": lambda scene: scene.app.schedules.backfill(NIGHTLY, *SPAN, **WHO),
     "App.saved_views.save": lambda scene: scene.app.saved_views.save("mine", "status=error", by="ada"),
     "App.saved_views.remove": lambda scene: scene.app.saved_views.remove("theirs"),
 }
@@ -121,6 +130,7 @@ def test_each_method_that_changes_something_by_hand_is_among_them() -> None:
 
 
 TASK, STEP = "/v1/tasks/{uuid}", "/v1/tasks/{uuid}/workflow_steps/{step_uuid}"
+SCHEDULE = "/v1/schedules/{namespace}/{template}/{name}"
 BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
     f"DELETE {TASK}": ("/v1/tasks/{waiting}?reason=no", None),
     f"POST {TASK}/retry": ("/v1/tasks/{failed}/retry", {"reason": "mended"}),
@@ -136,6 +146,18 @@ BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
     "POST /v1/dlq/entry/{dlq_entry_uuid}/retry": ("/v1/dlq/entry/{entry}/retry", {"reason": "mended"}),
     "POST /v1/dlq/replays": ("/v1/dlq/replays", {"all": True, "note": "mended"}),
     "PATCH /v1/dlq/replays/{replay_uuid}": ("/v1/dlq/replays/{replay}", {"state": "paused"}),
+    "POST /v1/schedules": (
+        "/v1/schedules",
+        {"namespace": "shop", "template": "orders", "name": "new", "schedule": KEYS, "actor": "ada"},
+    ),
+    f"DELETE {SCHEDULE}": (f"/v1/schedules/{NIGHTLY}", None),
+    f"POST {SCHEDULE}/pause": (f"/v1/schedules/{NIGHTLY}/pause", {"reason": "enough"}),
+    f"POST {SCHEDULE}/resume": ("/v1/schedules/shop/orders/idle/resume", {"reason": "again"}),
+    f"POST {SCHEDULE}/trigger": (f"/v1/schedules/{NIGHTLY}/trigger", {"reason": "now"}),
+    f"POST {SCHEDULE}/backfill": (
+        f"/v1/schedules/{NIGHTLY}/backfill",
+        {"begin": "2026-01-01T00:00:00Z", "end": "2026-01-03T00:00:00Z"},
+    ),
     "POST /v1/events/subscribers/{name}/replay": ("/v1/events/subscribers/{subscriber}/replay", {"after": 0}),
 }
 
@@ -196,6 +218,12 @@ BY_COMMANDS: dict[str, list[str]] = {
     "tasker dlq update": ["{entry}", "--notes", "seen"],
     "tasker dlq retry": ["{entry}"],
     "tasker dlq replays pause": ["{replay}"],
+    "tasker schedule create": ["shop/orders/new", "--every", "1h", "--set", "amount=1"],
+    "tasker schedule pause": [NIGHTLY],
+    "tasker schedule resume": ["shop/orders/idle"],
+    "tasker schedule delete": [NIGHTLY],
+    "tasker schedule trigger": [NIGHTLY],
+    "tasker schedule backfill": [NIGHTLY, "--from", "2026-01-01", "--to", "2026-01-03"],
     "tasker events replay": ["{subscriber}", "--after", "0"],
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tasker.errors import (
     DeadLetterNotFound,
     DuplicateTask,
     InputInvalid,
+    ScheduleNotFound,
     StateMachineError,
     StepNotFound,
     TaskerError,
@@ -32,6 +34,9 @@ from tests.integration.api.program import ORDERS, WAITING, order
 NOBODY = "01900000-0000-7000-8000-000000000000"
 
 
+NIGHTLY = "shop/orders/nightly"
+
+
 async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None:
     created = await client.create_task("orders", namespace="shop", context={"amount": 11}, tags=["x"], priority=3)
 
@@ -44,6 +49,8 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
     steps = await client.list_task_steps(created.task_uuid)
     assert [(step.name, step.current_state) for step in steps] == [("check", "complete"), ("charge", "complete")]
     assert (await client.get_step(created.task_uuid, steps[0].step_uuid)).results == steps[0].results
+    inputs = await client.get_step_inputs(created.task_uuid, steps[1].step_uuid)
+    assert (inputs["evaluated"], inputs["inputs"], inputs["problems"]) == (False, {"amount": 11}, {})
     (audit,) = await client.get_step_audit_history(created.task_uuid, steps[1].step_uuid)
     assert (audit.step_name, audit.success) == ("charge", True)
     assert (await client.health_check()).healthy
@@ -85,6 +92,8 @@ async def test_what_a_server_refuses_raises_as_the_app_does(client: HttpClient) 
         (StepNotFound, client.explain_task((await client.list_tasks(limit=1)).tasks[0].task_uuid, "nothing")),
         (TemplateError, client.register_templates("name: [")),
         (DeadLetterNotFound, client.get_dead_letter(NOBODY)),
+        (ScheduleNotFound, client.get_schedule("shop/orders/never")),
+        (UsageError, client.get_schedule("nightly")),
         (UsageError, client.pause()),
         (UsageError, client.list_tasks(limit=0 + 501)),
     ]
@@ -124,6 +133,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_task_steps(task.task_uuid),
         client.get_step(task.task_uuid, step),
         client.get_step_audit_history(task.task_uuid, step),
+        client.get_step_inputs(task.task_uuid, step),
         client.resolve_step(task.task_uuid, step, reason="seen"),
         client.cancel_task(task.task_uuid),
         client.list_templates(),
@@ -131,6 +141,16 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.get_template_graph(*one, format="text"),
         client.validate_template(*one),
         client.register_templates(ORDERS, validate_only=True),
+        client.create_schedule(NIGHTLY, {"cron": "0 2 * * *", "context": {"amount": 1}}),
+        client.list_schedules(namespace="shop"),
+        client.get_schedule(NIGHTLY),
+        client.list_upcoming_fires(NIGHTLY, count=2),
+        client.pause_schedule(NIGHTLY, reason="x"),
+        client.trigger_schedule(NIGHTLY),
+        client.backfill_schedule(NIGHTLY, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)),
+        client.list_fires(NIGHTLY),
+        client.resume_schedule(NIGHTLY),
+        client.delete_schedule(NIGHTLY),
         client.list_workers(),
         client.list_handlers(),
         client.list_handlers("shop"),
@@ -193,6 +213,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
     plain = {(method, path.replace("{dlq_entry_uuid}", "{uuid}")) for method, path in routes}
     plain = {(method, path.replace("{replay_uuid}", "{uuid}")) for method, path in plain}
     plain = {(method, path.replace("/dlq/task/{task_uuid}", "/dlq/task/{uuid}")) for method, path in plain}
+    plain = {(method, path.replace("/{template}/{name}", "/{name}/nightly")) for method, path in plain}
     assert plain - seen == set()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.template.cases import BATCH, GOOD, Case, changed
+from tests.unit.template.cases import BATCH, BRANCHES, CHAIN, GOOD, Case, changed
 from tests.unit.template.support import HEAD, step, steps, top
 
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
@@ -237,5 +237,26 @@ EFFECTS = (
         steps(BATCH).replace("dependencies: [cut]}", "dependencies: [cut], batch_config: {«worker_template»: work}}"),
         "outcome names",
         steps(BATCH),
+    ),
+    Case("T090", step('inputs: {x: "${input.a «and» true}"}'), "write `&&`", step('inputs: {x: "${input.a && true}"}')),
+    Case("T091", step('inputs: {x: "${«imput».a}"}'), "did you mean `input`", step('inputs: {x: "${input.a}"}')),
+    Case("T092", step("inputs: {x: \"${1 «+» 'a'}\"}"), "string(...)", step("inputs: {x: \"${string(1) + 'a'}\"}")),
+    Case(
+        "T093",
+        step('inputs: {x: "${input.«a»}"}').replace("steps:", "input_schema: {properties: {a: {}}}\nsteps:"),
+        "has(input.a)",
+        GOOD,
+    ),
+    Case(
+        "T094",
+        steps(CHAIN).replace("{name: a, handler: h,", '{name: a, handler: h, inputs: {x: "${steps.«b».x}"},'),
+        "add `b` to the dependencies",
+        steps(CHAIN),
+    ),
+    Case(
+        "T095",
+        steps(BRANCHES).replace("type: deferred", 'type: deferred, inputs: {x: "${steps.«left».x}"}'),
+        "has(steps.left)",
+        GOOD,
     ),
 )

@@ -1,5 +1,5 @@
--- Queues and messages beside the functions of the engine: what a messaging provider should contain by the rows of
--- steps, the processes that take messages, and steps whose messages are missing.
+-- Queues and messages beside the functions of the engine: what a messaging provider should contain by the
+-- rows of steps, the processes that take messages, and steps whose messages are missing.
 
 -- name: namespaces
 -- Every namespace with the number of its enqueued steps, by name.
@@ -8,7 +8,8 @@ from tasker.task_namespaces ns left join tasker.enqueue_counters c using (namesp
 group by ns.name order by ns.name
 
 -- name: parked
--- How many results wait for an orchestrator. What is parked is of a task that is under way: these have an index.
+-- How many results wait for an orchestrator. What is parked is of a task that is under way: these have an
+-- index.
 select count(*) from tasker.tasks t join tasker.workflow_steps s using (task_uuid)
 where not t.complete and not t.waits and t.active > 0 and tasker.step_is_parked(s.state)
 
@@ -26,20 +27,22 @@ select p.queue, p.paused_at, p.actor, p.reason from tasker.pauses p where p.queu
 select w.backend from tasker.workers w where w.backend <> %(backend)s order by w.started_at desc limit 1
 
 -- name: waiting
--- A slice of the open tasks after %(after)s: its last task, and the steps that should have a message, in the order of
--- the identifiers. Enqueued steps by namespace; parked ones as messages.
+-- A slice of the open tasks after %(after)s: its last task, and the steps that should have a message, in the
+-- order of the identifiers. Enqueued steps by namespace; parked ones as messages.
 with open as materialized (
   select t.task_uuid from tasker.tasks t
   where not t.complete and t.task_uuid > %(after)s::uuid order by t.task_uuid limit %(limit)s
 ), steps as materialized (
-  select s.workflow_step_uuid as step, s.task_uuid as task, s.claim_token as token, s.state, ns.name as namespace
+  select s.workflow_step_uuid as step, s.task_uuid as task, s.claim_token as token, s.state,
+    ns.name as namespace
   from open join tasker.workflow_steps s using (task_uuid) join tasker.task_namespaces ns using (namespace_id)
   where s.state = 'enqueued' or tasker.step_is_parked(s.state)
 )
 select jsonb_build_object(
   'last', (select o.task_uuid from open o order by o.task_uuid desc limit 1),
   'enqueued', (select coalesce(jsonb_object_agg(n.namespace, n.steps), '{}') from (
-    select s.namespace, jsonb_agg(s.step order by s.step) as steps from steps s where s.state = 'enqueued' group by 1) n),
+    select s.namespace, jsonb_agg(s.step order by s.step) as steps from steps s where s.state = 'enqueued'
+    group by 1) n),
   'parked', (select coalesce(jsonb_agg(jsonb_build_object('step', s.step, 'task', s.task, 'token', s.token)
     order by s.step), '[]') from steps s where s.state <> 'enqueued'))
 
@@ -50,7 +53,8 @@ from tasker.enqueue_counters c join tasker.task_namespaces ns using (namespace_i
 where ns.name = any (%(namespaces)s::text[]) group by ns.name
 
 -- name: missing
--- Of steps by namespace those that have no message, with their namespace; {missing} is the backend's function.
+-- Of steps by namespace those that have no message, with their namespace; {missing} is the backend's
+-- function.
 select w.key, m::text
 from jsonb_each(%(waiting)s::jsonb) w
 cross join lateral {missing}(w.key, array(select jsonb_array_elements_text(w.value)::uuid)) m

@@ -8,13 +8,17 @@ where t.task_uuid = %(task)s::uuid
 -- name: tasks
 -- The tasks with these identifiers as documents, the newest first.
 select to_jsonb(v) from (
-  select t.task_uuid, t.named_task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status, t.created_at, t.updated_at,
-    t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority, d.tags, d.correlation_id,
-    d.parent_correlation_id, t.run_at, (select m.due_at from tasker.timers m where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at, d.deadline_at,
+  select t.task_uuid, t.named_task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status,
+    t.created_at, t.updated_at, t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority,
+    d.tags, d.correlation_id, d.parent_correlation_id, t.run_at, (select m.due_at from tasker.timers m
+      where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at, d.deadline_at,
     case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind in ('r', 'b')) end as waits_until, t.total, t.done, t.failed, t.cancelled, t.active, t.retrying,
-    t.held - case when t.held > 0 then (select count(*) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b') else 0 end as held   -- ready: without those that wait for their time
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
+        and m.kind in ('r', 'b')) end as waits_until, t.total, t.done, t.failed, t.cancelled,
+    t.active, t.retrying, t.held - case when t.held > 0 then (select count(*) from tasker.timers m
+      -- ready: without those that wait for their time
+      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')
+      else 0 end as held
   from tasker.tasks t
   join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
   join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
@@ -31,8 +35,8 @@ select (
 ))
 
 -- name: steps
--- A page of the steps of a task as documents, in topological order, with or without their results; or one of them. The numbers
--- of parents come from one object (see the query `report` of tasks).
+-- A page of the steps of a task as documents, in topological order, with or without their results; or one of
+-- them. The numbers of parents come from one object (see the query `report` of tasks).
 with page as materialized (
   select s.* from tasker.workflow_steps s
   where s.task_uuid = %(task)s::uuid and (%(step)s::uuid is null or s.workflow_step_uuid = %(step)s)
@@ -44,10 +48,13 @@ with page as materialized (
 )
 select to_jsonb(v) from (
   select s.workflow_step_uuid as step_uuid, s.task_uuid, ts.named_step_uuid, s.name, s.state as current_state,
-    case when tasker.step_is_failed(s.state) then (select (array_agg(x.error->>'message' order by x.failure_id desc))[1]
-      from tasker.step_failures x where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid)
+    case when tasker.step_is_failed(s.state)
+      then (select (array_agg(x.error->>'message' order by x.failure_id desc))[1]
+      from tasker.step_failures x
+      where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid)
       end as last_error,
-    s.created_at, s.updated_at, r.created_at as completed_at, case when %(results)s then r.result end as results, s.unmet, s.attempts, s.max_attempts,
+    s.created_at, s.updated_at, r.created_at as completed_at,
+    case when %(results)s then r.result end as results, s.unmet, s.attempts, s.max_attempts,
     s.retryable, s.started_at as last_attempted_at, s.due_at as next_retry_at,
     s.due_at is null or s.due_at <= tasker.now() as due, ts.ordinal,
     coalesce((select parents.of_step from parents)->s.workflow_step_uuid::text, '0') as total_parents,
@@ -60,16 +67,18 @@ select to_jsonb(v) from (
 order by v.ordinal, v.step_uuid
 
 -- name: audit
--- The audit of the stored results of a step, or (null) of every step of a task, as documents, the newest first.
+-- The audit of the stored results of a step, or (null) of every step of a task, as documents, the newest
+-- first.
 select to_jsonb(v) from (
   select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
-    a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid, a.correlation_id,
-    a.success, a.execution_time_ms, case when a.success then r.result end as result, s.name as step_name,
-    h.from_state, h.to_state
+    a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid,
+    a.correlation_id, a.success, a.execution_time_ms, case when a.success then r.result end as result,
+    s.name as step_name, h.from_state, h.to_state
   from tasker.workflow_step_result_audit a
   join tasker.workflow_step_transitions h on h.workflow_step_uuid = a.workflow_step_uuid
     and h.workflow_step_transition_uuid = a.workflow_step_transition_uuid
-    and h.task_uuid = a.task_uuid   -- implied by the step, but the planner does not know that: it would read all history
+    -- implied by the step, but the planner does not know that: it would read all history
+    and h.task_uuid = a.task_uuid
   join tasker.workflow_steps s on s.workflow_step_uuid = a.workflow_step_uuid
   left join tasker.step_results r on r.task_uuid = s.task_uuid and r.ordinal = s.ordinal
     and r.workflow_step_uuid = s.workflow_step_uuid
@@ -79,3 +88,7 @@ order by v.recorded_at desc, v.audit_uuid desc
 -- name: health
 -- The database's clock, as a test that it answers.
 select tasker.now()
+
+-- name: template_of_step
+-- The compiled template of a step, and its position there.
+select s.template_id, s.ordinal from tasker.workflow_steps s where s.workflow_step_uuid = %(step)s::uuid

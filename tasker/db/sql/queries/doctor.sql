@@ -1,13 +1,16 @@
--- Queries of `tasker doctor` and `tasker db check`. They change nothing, and read slices of tasks, so that no statement
--- grows with the database.
+-- Queries of `tasker doctor` and `tasker db check`. They change nothing, and read slices of tasks, so that no
+-- statement grows with the database.
 
 -- name: processes
--- Live processes: label, kind, host, release, provider, namespaces, slots, and the milliseconds by which the clock with
--- which a process made its identifier was ahead of the database's when it registered.
-select tasker.worker_label(w.worker_uuid, w.name), w.kind, w.host, w.version, coalesce(w.backend, ''), w.namespaces, w.concurrency,
-  case when substr(w.worker_uuid::text, 15, 1) = '7' then (('x' || lpad(left(replace(w.worker_uuid::text, '-', ''), 12), 16, '0'))::bit(64)::bigint
+-- Live processes: label, kind, host, release, provider, namespaces, slots, and the milliseconds by which the
+-- clock with which a process made its identifier was ahead of the database's when it registered.
+select tasker.worker_label(w.worker_uuid, w.name), w.kind, w.host, w.version, coalesce(w.backend, ''),
+  w.namespaces, w.concurrency,
+  case when substr(w.worker_uuid::text, 15, 1) = '7'
+    then (('x' || lpad(left(replace(w.worker_uuid::text, '-', ''), 12), 16, '0'))::bit(64)::bigint
     - round(extract(epoch from w.started_at) * 1000))::bigint else 0 end
-from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now() order by w.started_at, w.worker_uuid
+from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now()
+order by w.started_at, w.worker_uuid
 
 -- name: now
 select tasker.now()
@@ -22,7 +25,8 @@ select distinct n.task::text from (
   (select t.task_uuid as task from tasker.tasks t where t.complete order by t.task_uuid desc limit %(number)s)
   union all
   select t.task_uuid from bounds b cross join generate_series(1, %(number)s) as g (n)
-  cross join lateral (select a.created_at + random() * (z.created_at - a.created_at) + g.n * interval '0' as moment
+  cross join lateral (
+    select a.created_at + random() * (z.created_at - a.created_at) + g.n * interval '0' as moment
     from tasker.tasks a, tasker.tasks z where a.task_uuid = b.first and z.task_uuid = b.last) m
   cross join lateral (select x.task_uuid, x.complete from tasker.tasks x
     where x.task_uuid >= tasker.task_uuid_at(m.moment) order by x.task_uuid limit 1) t
@@ -30,7 +34,8 @@ select distinct n.task::text from (
 
 -- name: parked
 -- True if a result waits for an orchestrator in these tasks.
-select exists (select from tasker.workflow_steps s where s.task_uuid = any (%(tasks)s::uuid[]) and tasker.step_is_parked(s.state))
+select exists (select from tasker.workflow_steps s
+    where s.task_uuid = any (%(tasks)s::uuid[]) and tasker.step_is_parked(s.state))
 
 -- name: open
 -- A slice of the tasks that have not ended, in the order of their identifiers.
@@ -44,7 +49,8 @@ order by t.task_uuid limit %(limit)s
 
 -- name: violations
 -- Violated invariants of these tasks; a sweep repairs the causes of a few of them.
-select v.rule, v.subject::text, v.detail from tasker.violations_v1(jsonb_build_object('tasks', to_jsonb(%(tasks)s::text[]))) v
+select v.rule, v.subject::text, v.detail
+from tasker.violations_v1(jsonb_build_object('tasks', to_jsonb(%(tasks)s::text[]))) v
 order by v.rule, v.subject
 
 -- name: fleet_violations
@@ -52,7 +58,8 @@ order by v.rule, v.subject
 select v.rule, v.subject::text, v.detail from tasker.fleet_violations() v order by v.rule, v.subject
 
 -- name: enqueued
--- By namespace, the steps of these tasks that have been in its queue for longer than any sweep waits, the oldest first.
+-- By namespace, the steps of these tasks that have been in its queue for longer than any sweep waits, the
+-- oldest first.
 select ns.name, array_agg(s.workflow_step_uuid::text order by s.updated_at)
 from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
 where s.task_uuid = any (%(tasks)s::uuid[]) and s.state = 'enqueued'

@@ -1,4 +1,5 @@
--- The index of inputs (db/input_index.py), which an operator creates to search for tasks by fields of their inputs.
+-- The index of inputs (db/input_index.py), which an operator creates to search for tasks by fields of their
+-- inputs.
 
 -- name: state
 -- True if the index is complete; no row without an index.

@@ -2,14 +2,15 @@
 -- (services/task_search.py).
 
 -- name: page
--- The identifiers of one page of the matching tasks, the newest first (`{order}` desc), or the oldest; `{beyond}` is
--- the comparison with the end of the page before.
+-- The identifiers of one page of the matching tasks, the newest first (`{order}` desc), or the oldest;
+-- `{beyond}` is the comparison with the end of the page before.
 select t.task_uuid::text {matching}
 and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
 order by t.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: page_of_inputs
--- The same for tasks whose input contains %(context)s, among the first %(most)s that match: inputs are not indexed.
+-- The same for tasks whose input contains %(context)s, among the first %(most)s that match: inputs are not
+-- indexed.
 select q.task_uuid::text from (
   select t.task_uuid {matching}
   and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
@@ -18,8 +19,8 @@ join tasker.task_details c on c.task_uuid = q.task_uuid and c.context @> %(conte
 order by q.task_uuid {order} limit %(limit)s offset %(offset)s
 
 -- name: page_of_newest
--- One page of the tasks that have what is common, among the first %(near)s that match all else; and the last of these where
--- that does not fill the page, null when there are fewer.
+-- One page of the tasks that have what is common, among the first %(near)s that match all else; and the last
+-- of these where that does not fill the page, null when there are fewer.
 with page as materialized (
   select n.task_uuid from (
     select t.task_uuid {matching}
@@ -29,21 +30,26 @@ with page as materialized (
   order by n.task_uuid {order} limit %(limit)s offset %(offset)s)
 select array(select p.task_uuid::text from page p order by p.task_uuid {order}), (
   select t.task_uuid::text {matching}
-  and (select count(*) from page) < %(limit)s and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  and (select count(*) from page) < %(limit)s
+  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
   order by t.task_uuid {order} limit 1 offset %(near)s - 1)
 
 -- name: count_of_newest
--- How many tasks have what is common among the first %(near)s that match all else; and whether there are more of these.
+-- How many tasks have what is common among the first %(near)s that match all else; and whether there are more
+-- of these.
 with newest as materialized (select t.task_uuid {matching} order by t.task_uuid {order} limit %(near)s)
-select (select count(*) from newest n join tasker.task_details d on d.task_uuid = n.task_uuid where true {common}),
+select (select count(*) from newest n join tasker.task_details d on d.task_uuid = n.task_uuid
+    where true {common}),
   (select count(*) = %(near)s from newest)
 
 -- name: page_of_common
--- How many tasks have what is common, at most one more than %(few)s, and one page of those that match all else.
+-- How many tasks have what is common, at most one more than %(few)s, and one page of those that match all
+-- else.
 with common as materialized ({of_common})
 select (select count(*) from common), array(
   select t.task_uuid::text {matching} and t.task_uuid = any (array(select g.task_uuid from common g))
-  and (select count(*) from common) <= %(few)s and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
+  and (select count(*) from common) <= %(few)s
+  and (%(after)s::uuid is null or t.task_uuid {beyond} %(after)s::uuid)
   order by t.task_uuid {order} limit %(limit)s offset %(offset)s)
 
 -- name: count_of_common
@@ -69,8 +75,10 @@ join tasker.task_details d on d.task_uuid = t.task_uuid
 -- name: named_tasks
 -- The matching templates, in every version.
 select array(
-  select nt.named_task_uuid from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
-  where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or nt.name = %(template)s)
+  select nt.named_task_uuid from tasker.named_tasks nt
+  join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
+  where (%(namespace)s::text is null or ns.name = %(namespace)s)
+    and (%(template)s::text is null or nt.name = %(template)s)
     and (%(version)s::text is null or nt.version = %(version)s)
     and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s)))
 
@@ -78,7 +86,8 @@ select array(
 -- The same templates by namespace, name and version.
 select ns.name, nt.name, nt.version
 from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
-where (%(namespace)s::text is null or ns.name = %(namespace)s) and (%(template)s::text is null or nt.name = %(template)s)
+where (%(namespace)s::text is null or ns.name = %(namespace)s)
+  and (%(template)s::text is null or nt.name = %(template)s)
   and (%(version)s::text is null or nt.version = %(version)s)
   and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s))
 
@@ -105,7 +114,8 @@ t.created_at < %(created_before)s::timestamptz
 and t.task_uuid < tasker.task_uuid_at(%(created_before)s::timestamptz + interval '1 day')
 
 -- name: fingerprint
-t.task_uuid in (select e.task_uuid from tasker.tasks_dlq e where e.fingerprints @> array[%(fingerprint)s::text])
+t.task_uuid in (select e.task_uuid from tasker.tasks_dlq e
+  where e.fingerprints @> array[%(fingerprint)s::text])
 
 -- name: initiator
 d.initiator = %(initiator)s::text
@@ -128,7 +138,8 @@ d.context @> %(context)s::jsonb
 d.tags @> %(tags)s::text[] and cardinality(d.tags) > 0
 
 -- name: of_uuid
--- The objects with this identifier: a task, also found by one of its steps; a dead letter; tasks of one correlation.
+-- The objects with this identifier: a task, also found by one of its steps; a dead letter; tasks of one
+-- correlation.
 select q.kind, q.found from (
   select 1 as place, 'task' as kind, t.task_uuid::text as found, ns.name as namespace
   from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
@@ -148,7 +159,8 @@ order by q.place limit 1
 -- Templates with the text in their name, exact matches first.
 select q.namespace, q.name, q.same from (
   select distinct ns.name as namespace, nt.name as name,
-    lower(%(text)s::text) in (lower(nt.name), lower(ns.name || '/' || nt.name), lower(ns.name || '/' || nt.name || ':' || nt.version)) as same
+    lower(%(text)s::text) in (lower(nt.name), lower(ns.name || '/' || nt.name),
+      lower(ns.name || '/' || nt.name || ':' || nt.version)) as same
   from tasker.named_tasks nt join tasker.task_namespaces ns on ns.namespace_id = nt.namespace_id
   where position(lower(%(text)s::text) in lower(ns.name || '/' || nt.name || ':' || nt.version)) > 0
     and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s))) q

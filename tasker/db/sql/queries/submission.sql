@@ -1,7 +1,8 @@
 -- Submitting in transactions of the caller. Each query has a name and takes its parameters as %(name)s.
 
 -- name: outcome
--- Whether a transaction is still open, and which of the tasks that it created exist: none after a rollback. Both are of
--- one moment: if the status were read after the tasks, a commit in between would look like a rollback.
+-- Whether a transaction is still open, and which of the tasks that it created exist: none after a rollback.
+-- Both are of one moment: if the status were read after the tasks, a commit in between would look like a
+-- rollback.
 select not pg_catalog.pg_visible_in_snapshot(%(transaction)s::xid8, pg_catalog.pg_current_snapshot()),
   array(select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[]))

@@ -17,6 +17,7 @@ from tasker.engine.exchange import Result
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelled, ClaimReleased, ClaimSnoozed
 from tasker.json_values import as_stored
 from tasker.step_handler import StepHandler
+from tasker.template.step_types import StepType
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.execution.bench import PATIENCE, Bench, Saver, failure_of, make_bench
 from tests.unit.execution.modes import child_handlers
@@ -335,3 +336,17 @@ async def sleeping(bench: Bench, folder: Path, inputs: dict[str, Any]) -> tuple[
     """A handler that sleeps in a child, and the child's process id."""
     running = Running(bench, attempt(bench, child_handlers.Sleeps, inputs={"folder": str(folder), **inputs}))
     return running, await pid_in(folder)
+
+
+async def test_inputs_are_evaluated_before_the_child_which_knows_one_step_only(bench: Bench) -> None:
+    attempt = bench.attempt(child_handlers.ShowsItself, execution="process")
+    pattern = replace(attempt.step, name="work", type=StepType.BATCH_WORKER)
+    step = replace(attempt.step, inputs={"amount": "${steps.work.map(result, result.n).sum()}"})
+    plan = replace(attempt.plan, steps=(pattern, step))
+    results = {"work_001": {"n": 1}, "work_002": {"n": 2}, "above": {"n": 1}}
+
+    end = await bench.end(replace(attempt, plan=plan, step=step, task_context={}, dependency_results=results))
+
+    assert isinstance(end, Result)
+    assert end.success is not None
+    assert '"amount":3' in end.success.encoded.text

@@ -1,5 +1,5 @@
--- Releases backlogged steps by rank while their namespaces have room. First sets aside the unserved ones among those
--- next by rank (and a few more), so that they take no room.
+-- Releases backlogged steps by rank while their namespaces have room. First sets aside the unserved ones
+-- among those next by rank (and a few more), so that they take no room.
 -- p_args: as advance_v1 without items, and limit.
 -- Returns: as advance_v1, with released.
 create or replace function tasker.backlog_v1(p_args jsonb) returns jsonb
@@ -29,7 +29,8 @@ begin
       join tasker.workflow_steps s on s.workflow_step_uuid = q.workflow_step_uuid
       where s.template_id || ':' || s.ordinal = any (v_unserved)));
   end if;
-  select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'unhold')) into v_items
+  select jsonb_agg(jsonb_build_object('s', q.workflow_step_uuid, 't', q.task_uuid, 'kind', 'unhold'))
+  into v_items
   from unnest(v_namespaces) as n (id)
   cross join lateral (   -- by `unserved` too: it is null for all of them, and the index has this order
     select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b
@@ -40,8 +41,10 @@ begin
     v_answer := v_answer || jsonb_build_object('released', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
     if exists (select from unnest(v_namespaces) as n (id) cross join lateral (
-        select from tasker.ready_backlog b where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
-      perform tasker.apply_probe_results(array(select (i->>'s')::uuid from jsonb_array_elements(v_items) i), v_unserved);
+        select from tasker.ready_backlog b
+        where b.namespace_id = n.id and not b.paused and b.unserved is not null limit 1) a) then
+      perform tasker.apply_probe_results(array(select (i->>'s')::uuid
+          from jsonb_array_elements(v_items) i), v_unserved);
     end if;
   end if;
   return v_answer - 'verdicts';

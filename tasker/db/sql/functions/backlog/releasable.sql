@@ -1,6 +1,6 @@
--- {"release": [namespace ids]}: the namespaces of the caller whose backlog has room in the queue again (half of the
--- window is free); {} if there are none. Costs one index probe for each namespace if nothing is backlogged; for a
--- caller that serves more than 8 namespaces, one for each namespace with a backlog.
+-- {"release": [namespace ids]}: the namespaces of the caller whose backlog has room in the queue again (half
+-- of the window is free); {} if there are none. Costs one index probe for each namespace if nothing is
+-- backlogged; for a caller that serves more than 8 namespaces, one for each namespace with a backlog.
 create or replace function tasker.releasable(p_args jsonb) returns jsonb
 language plpgsql stable as $$
 declare
@@ -19,7 +19,8 @@ begin
       ) select h.id from held h where h.id = any (v_namespaces));
   end if;
   select jsonb_agg(n.id) into v_ids from unnest(v_namespaces) as n (id)
-  where case when (select true from tasker.ready_backlog b   -- in the order of the index, which no other index has
+  -- in the order of the index, which no other index has
+  where case when (select true from tasker.ready_backlog b
       where b.namespace_id = n.id and not b.paused and b.unserved is null
       order by b.namespace_id, b.unserved, b.rank limit 1)
     then not tasker.namespace_is_paused(n.id)

@@ -1,8 +1,8 @@
--- As tasker.unserved_by_all_workers, for a caller that sets these steps aside: no worker starts to serve the namespaces before
--- the caller commits, so no worker misses steps that were set aside while it started. Returns nothing for namespaces
--- that a worker starts to serve right now.
--- Locks: unserved steps of a namespace (advisory, without waiting). Starting workers share it among themselves
---   (tasker.serve_worker).
+-- As tasker.unserved_by_all_workers, for a caller that sets these steps aside: no worker starts to serve the
+-- namespaces before the caller commits, so no worker misses steps that were set aside while it started.
+-- Returns nothing for namespaces that a worker starts to serve right now.
+-- Locks: unserved steps of a namespace (advisory, without waiting). Starting workers share it among
+--   themselves (tasker.serve_worker).
 create or replace function tasker.unserved_keys(p_namespaces int[]) returns text[]
 language plpgsql as $$
 declare
@@ -21,25 +21,30 @@ begin
 end
 $$;
 
--- The steps ("template:ordinal") of these namespaces that every live worker there has claimed without being able to
--- resolve the handler. Empty for a namespace without live workers: the next worker to start may have every handler.
+-- The steps ("template:ordinal") of these namespaces that every live worker there has claimed without being
+-- able to resolve the handler. Empty for a namespace without live workers: the next worker to start may have
+-- every handler.
 create or replace function tasker.unserved_by_all_workers(p_namespaces int[]) returns text[]
 language sql stable as $$
   with live as materialized (
     select w.namespaces, w.unserved from tasker.workers w
-    where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now()
-  ), refused as materialized (   -- starts from the refusals, which are few: the namespaces of all workers are many
+    where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null
+      and w.lease_until > tasker.now()
+  -- starts from the refusals, which are few: the namespaces of all workers are many
+  ), refused as materialized (
     select k.key, ns.name, count(*) as workers from live w cross join unnest(w.unserved) as k (key)
-    join tasker.templates t on t.template_id = split_part(k.key, ':', 1)::int and t.namespace_id = any (p_namespaces)
+    join tasker.templates t on t.template_id = split_part(k.key, ':', 1)::int
+      and t.namespace_id = any (p_namespaces)
     join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
     where ns.name = any (w.namespaces) group by k.key, ns.name
   )
-  select array(select r.key from refused r where r.workers = (select count(*) from live w where r.name = any (w.namespaces)))
+  select array(select r.key from refused r
+      where r.workers = (select count(*) from live w where r.name = any (w.namespaces)))
 $$;
 
--- Sets aside unserved backlogged steps: they wait for a worker that may have their handler (tasker.probe_unserved), not
--- for room, and keep their rank. Steps that were refused before keep the time of the first refusal. The caller has
--- called tasker.unserved_keys.
+-- Sets aside unserved backlogged steps: they wait for a worker that may have their handler
+-- (tasker.probe_unserved), not for room, and keep their rank. Steps that were refused before keep the time of
+-- the first refusal. The caller has called tasker.unserved_keys.
 -- Locks: backlog (skips).
 create or replace function tasker.mark_unserved(p_steps uuid[]) returns void
 language plpgsql as $$
@@ -56,23 +61,26 @@ begin
   insert into tasker.unserved_steps as u (workflow_step_uuid, claim_token, callable, since)
   select l.workflow_step_uuid, l.claim_token, ts.handler, tasker.now()
   from lost l join tasker.template_steps ts on ts.template_id = l.template_id and ts.ordinal = l.ordinal
-  on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, callable = excluded.callable,
-    since = excluded.since where u.claim_token <> excluded.claim_token;
+  on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token,
+    callable = excluded.callable, since = excluded.since where u.claim_token <> excluded.claim_token;
 end
 $$;
 
--- Stores which released steps a worker could not resolve (note `unserved`: no handler), or whose template it cannot
--- read (note `unreadable`). For the step it stores the time of the first refusal, which stays as long as only refusals
--- move the token (each is a claim and a release). For the worker it stores the step, so that it is not offered again.
+-- Stores which released steps a worker could not resolve (note `unserved`: no handler), or whose template it
+-- cannot read (note `unreadable`). For the step it stores the time of the first refusal, which stays as long
+-- as only refusals move the token (each is a claim and a release). For the worker it stores the step, so that
+-- it is not offered again.
 -- Locks: unserved steps, worker.
-create or replace function tasker.record_unreadable_templates(p_judged tasker.judged_change[], p_now timestamptz) returns void
+create or replace function tasker.record_unreadable_templates(p_judged tasker.judged_change[],
+  p_now timestamptz) returns void
 language plpgsql as $$
 begin
   insert into tasker.unserved_steps as u (workflow_step_uuid, claim_token, callable, since)
   select j.step_uuid, j.token, coalesce(j.note->>'unserved', (select ts.handler from tasker.template_steps ts
     where ts.template_id = j.template_id and ts.ordinal = j.ordinal)), p_now
   from unnest(p_judged) j where tasker.kind_notes_unserved(j.kind) and j.note ?| '{unserved,unreadable}'
-  on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token, callable = excluded.callable,
+  on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token,
+    callable = excluded.callable,
     since = case when u.claim_token = excluded.claim_token - 2 then u.since else excluded.since end;
   update tasker.workers w set unserved = array(select distinct k from unnest(w.unserved || r.keys) k),
     unreadable = array(select distinct t from unnest(w.unreadable || r.templates) t)
@@ -83,20 +91,24 @@ begin
 end
 $$;
 
--- The steps of a template that no worker takes now: no live worker serves the namespace, or every one that does has
--- claimed the step before and could not resolve its handler. A worker counts until it drains or its lease expires.
+-- The steps of a template that no worker takes now: no live worker serves the namespace, or every one that
+-- does has claimed the step before and could not resolve its handler. A worker counts until it drains or its
+-- lease expires.
 create or replace function tasker.unserved_ordinals(p_namespace text, p_template int) returns int[]
 language sql stable as $$
   select array(select ts.ordinal from tasker.template_steps ts
     where ts.template_id = p_template and not exists (
       select from tasker.workers w
-      where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now()
+      where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null
+        and w.lease_until > tasker.now()
         and p_namespace = any (w.namespaces) and (p_template || ':' || ts.ordinal) <> all (w.unserved)))
 $$;
 
--- True for a step that waits for a worker: it is in the queue, or set aside because no worker has its handler.
+-- True for a step that waits for a worker: it is in the queue, or set aside because no worker has its
+-- handler.
 create or replace function tasker.has_no_live_worker(p_step tasker.workflow_steps) returns boolean
 language sql stable as $$
   select p_step.state = 'enqueued' or tasker.step_is_to_run(p_step.state) and p_step.unmet = 0 and exists (
-    select from tasker.ready_backlog b where b.workflow_step_uuid = p_step.workflow_step_uuid and b.unserved is not null)
+    select from tasker.ready_backlog b
+    where b.workflow_step_uuid = p_step.workflow_step_uuid and b.unserved is not null)
 $$;

@@ -1,6 +1,6 @@
--- The size in bytes of an answer with the inputs of the handlers of these steps: contexts and results, each once.
--- Counts the size as sent: a stored value may take a hundredth of it. No value is read, because each row stores the
--- size of its value.
+-- The size in bytes of an answer with the inputs of the handlers of these steps: contexts and results, each
+-- once. Counts the size as sent: a stored value may take a hundredth of it. No value is read, because each
+-- row stores the size of its value.
 create or replace function tasker.claim_bytes(p_steps uuid[]) returns bigint
 language plpgsql stable as $$
 declare
@@ -17,9 +17,9 @@ begin
 end
 $$;
 
--- The steps whose handlers' inputs exceed an answer of `p_max` bytes (rule 20), in the order of the claim; null if all
--- fit. The first step always fits. The number that fits is found by bisection, because inputs shared by several steps
--- count once.
+-- The steps whose handlers' inputs exceed an answer of `p_max` bytes (rule 20), in the order of the claim;
+-- null if all fit. The first step always fits. The number that fits is found by bisection, because inputs
+-- shared by several steps count once.
 create or replace function tasker.cut_by_bytes(p_steps uuid[], p_max bigint) returns uuid[]
 language plpgsql stable as $$
 declare
@@ -39,17 +39,20 @@ begin
 end
 $$;
 
--- Sizes of the inputs of steps that are too large for the database to return, the largest inputs of each, and the
--- fields with which the failure of each is reported.
+-- Sizes of the inputs of steps that are too large for the database to return, the largest inputs of each, and
+-- the fields with which the failure of each is reported.
 -- Returns: {step: {bytes, results: count, largest: [[name, bytes]... up to 5], correlation, trace}}.
 create or replace function tasker.too_large(p_steps uuid[]) returns jsonb
 language sql stable as $$
-  select jsonb_object_agg(s.workflow_step_uuid, jsonb_build_object('bytes', d.context_bytes + coalesce(r.bytes, 0),
-    'results', r.number, 'largest', coalesce(r.largest, '[]'), 'correlation', d.correlation_id, 'trace', d.trace))
+  select jsonb_object_agg(s.workflow_step_uuid,
+    jsonb_build_object('bytes', d.context_bytes + coalesce(r.bytes, 0),
+    'results', r.number, 'largest', coalesce(r.largest, '[]'), 'correlation', d.correlation_id,
+    'trace', d.trace))
   from tasker.workflow_steps s join tasker.task_details d on d.task_uuid = s.task_uuid
   cross join lateral (
     select sum(q.bytes) as bytes, count(*) as number,
-      jsonb_agg(jsonb_build_array(q.name, q.bytes) order by q.bytes desc, q.name) filter (where q.nth <= 5) as largest
+      jsonb_agg(jsonb_build_array(q.name, q.bytes) order by q.bytes desc, q.name)
+        filter (where q.nth <= 5) as largest
     from (select x.name, x.bytes, row_number() over (order by x.bytes desc, x.name) as nth
       from tasker.results_of_ancestors(array[s.workflow_step_uuid]) w
       join tasker.step_results x on x.task_uuid = w.task_uuid and x.ordinal = w.ordinal) q) r

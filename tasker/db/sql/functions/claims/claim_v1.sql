@@ -1,15 +1,16 @@
--- Claims steps: steps that are `enqueued` become `in_progress` for the worker, with a new token. Any other step named
--- by a message is dead: its row has moved on. Paused steps return to the backlog (tasker.hold_paused_steps), and so do unserved
--- ones (tasker.return_unclaimable).
--- Locks: pauses (shared), steps, counters. No task. It waits for each step, because a step whose message was taken
---   must not be skipped.
--- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids, window,
---   max_claim_bytes: limit for the inputs of handlers, exceeded for a first step alone, whose inputs may still
---   be too large to return (tasker.too_large), and separately for the steps' own inputs (tasker.own_inputs), known:
---   [task...]: tasks whose inputs are not returned, each: true after a claim that was refused for a value of one of its
---   steps (tasker.claim_each)}
--- Returns: claims, dead (count), verdicts {step: unknown|held}, send (steps not served here: sent again after a
---   moment), the tasks and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
+-- Claims steps: steps that are `enqueued` become `in_progress` for the worker, with a new token. Any other
+-- step named by a message is dead: its row has moved on. Paused steps return to the backlog
+-- (tasker.hold_paused_steps), and so do unserved ones (tasker.return_unclaimable).
+-- Locks: pauses (shared), steps, counters. No task. It waits for each step, because a step whose message was
+--   taken must not be skipped.
+-- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids,
+--   window, max_claim_bytes: limit for the inputs of handlers, exceeded for a first step alone, whose inputs
+--   may still be too large to return (tasker.too_large), and separately for the steps' own inputs
+--   (tasker.own_inputs), known: [task...]: tasks whose inputs are not returned, each: true after a claim that
+--   was refused for a value of one of its steps (tasker.claim_each)}
+-- Returns: claims, dead (count), verdicts {step: unknown|held}, send (steps not served here: sent again after
+--   a moment), the tasks and ancestors' results that the claims need, once each, and `release` (see
+--   tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -51,13 +52,15 @@ begin
   end if;
   select array_agg(q.step) into v_found from (
     select s.workflow_step_uuid as step from tasker.workflow_steps s
-    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
+    where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
+      and s.workflow_step_uuid <> all (v_paused)
       and (cardinality(v_unserved) = 0 or (s.template_id || ':' || s.ordinal) <> all (v_unserved))
     order by s.workflow_step_uuid for no key update) q;
 
   if cardinality(v_unserved) > 0 then
     v_lacking := array(select s.workflow_step_uuid from tasker.workflow_steps s
-      where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and s.workflow_step_uuid <> all (v_paused)
+      where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
+        and s.workflow_step_uuid <> all (v_paused)
         and (s.template_id || ':' || s.ordinal) = any (v_unserved));
     if cardinality(v_lacking) > 0 then
       v_refused := tasker.return_unclaimable(v_lacking, p_args);
@@ -69,7 +72,8 @@ begin
     if v_heavy is not null then   -- they stay enqueued and are sent again for the next claim
       v_found := array(select f from unnest(v_found) f where f <> all (v_heavy));
       v_refused := coalesce(v_refused, '[]') || (
-        select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid))
+        select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid,
+              'task', s.task_uuid))
         from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
         where s.workflow_step_uuid = any (v_heavy));
     end if;
@@ -77,7 +81,8 @@ begin
 
   v_own := tasker.own_inputs(v_found, v_max);
   with claimed as (
-    update tasker.workflow_steps s set state = tasker.place_state('claim'), claim_token = tasker.place_token('claim', s.claim_token),
+    update tasker.workflow_steps s set state = tasker.place_state('claim'),
+      claim_token = tasker.place_token('claim', s.claim_token),
       attempts = tasker.place_attempts('claim', s.attempts),
       sort_key = s.sort_key + tasker.path_length(tasker.placed_path(tasker.path_code('enqueued'), 'claim')),
       worker_uuid = v_worker, started_at = v_now, updated_at = v_now,
@@ -86,7 +91,8 @@ begin
     where s.workflow_step_uuid = any (v_found)
     returning s.*
   ), logged as (
-    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token,
+      worker_uuid, created_at)
     select c.workflow_step_uuid, tasker.placed_path(tasker.path_code('enqueued'), 'claim'),
       c.sort_key, c.attempts, c.claim_token, v_worker, v_now
     from claimed c
@@ -97,7 +103,8 @@ begin
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
   )
   select jsonb_build_object(
-    'claims', (select jsonb_agg(tasker.claim_json(c.workflow_step_uuid, c.task_uuid, c.name, c.template_id, c.ordinal,
+    'claims', (
+      select jsonb_agg(tasker.claim_json(c.workflow_step_uuid, c.task_uuid, c.name, c.template_id, c.ordinal,
         c.claim_token, c.attempts, v_own->c.workflow_step_uuid::text, case when c.attempts > 2
           then tasker.needs_isolation(c.task_uuid, c.workflow_step_uuid, c.attempts - 1) end,
         case when c.attempts > 1 then tasker.ran_ms(c.workflow_step_uuid, c.template_id, c.ordinal) end)
@@ -118,7 +125,8 @@ begin
     v_refused := nullif(coalesce(v_refused, '[]') || (v_aside->'send'), '[]');
   end if;
   if p_args ? 'known' then
-    v_found := array(select (c->>'step')::uuid from jsonb_array_elements(coalesce(nullif(v_claims->'claims', 'null'), '[]')) c
+    v_found := array(select (c->>'step')::uuid
+      from jsonb_array_elements(coalesce(nullif(v_claims->'claims', 'null'), '[]')) c
       where not p_args->'known' ? (c->>'task'));
   end if;
   return v_claims - 'counted'

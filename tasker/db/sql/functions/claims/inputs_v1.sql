@@ -1,7 +1,7 @@
 -- The inputs of the handlers of these steps, up to `max_bytes` (at least those of one step); the caller
 -- requests the rest in further calls.
--- p_args: {steps: [uuid...], own: [uuid...]: steps whose own inputs did not fit into the answer that claimed them,
---   describe: true if an earlier answer could not be read: only sizes are returned, max_bytes}
+-- p_args: {steps: [uuid...], own: [uuid...]: steps whose own inputs did not fit into the answer that claimed
+--   them, describe: true if an earlier answer could not be read: only sizes are returned, max_bytes}
 -- Returns: as tasker.shared_inputs, own: as tasker.own_inputs, rest: [steps and own that are left]
 create or replace function tasker.inputs_v1(p_args jsonb) returns jsonb
 language plpgsql stable
@@ -35,12 +35,12 @@ begin
 end
 $$;
 
--- The inputs that the handlers of these steps read from their tasks: the contexts, and the results of every ancestor,
--- once each. Ancestors are found in the template by ordinal (tasker.results_of_ancestors); steps without a row or a result
--- are absent. Inputs that the database cannot return at once (256 MiB) are replaced by their sizes: that is a single
--- step that reads so much.
--- Returns: {tasks: {id: {context, correlation, trace, left_ms: as tasker.time_left}}, results: {task id: {step name:
---   [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
+-- The inputs that the handlers of these steps read from their tasks: the contexts, and the results of every
+-- ancestor, once each. Ancestors are found in the template by ordinal (tasker.results_of_ancestors); steps
+-- without a row or a result are absent. Inputs that the database cannot return at once (256 MiB) are replaced
+-- by their sizes: that is a single step that reads so much.
+-- Returns: {tasks: {id: {context, correlation, trace, left_ms: as tasker.time_left}}, results: {task id:
+--   {step name: [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
 declare
@@ -51,20 +51,24 @@ begin
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-        'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end)
+        'correlation', d.correlation_id, 'trace', d.trace)
+        || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end)
       from tasks x join tasker.task_details d on d.task_uuid = x.task_uuid), '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
-        from tasker.results_of_ancestors(p_steps) w join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
+        from tasker.results_of_ancestors(p_steps) w
+        join tasker.step_results sr on sr.task_uuid = w.task_uuid and sr.ordinal = w.ordinal
         group by w.task_uuid) r), '{}')) into v_answer;
   return v_answer;
 exception when program_limit_exceeded then
-  return jsonb_build_object('tasks', '{}'::jsonb, 'results', '{}'::jsonb, 'too_large', tasker.too_large(p_steps));
+  return jsonb_build_object('tasks', '{}'::jsonb, 'results', '{}'::jsonb,
+    'too_large', tasker.too_large(p_steps));
 end
 $$;
 
--- The inputs and the checkpoint of each of these steps, up to `p_max` bytes together, in the order of the steps; those
--- of the first step always. A step beyond the limit has {later: true}: the worker reads it with tasker.inputs_v1.
+-- The inputs and the checkpoint of each of these steps, up to `p_max` bytes together, in the order of the
+-- steps; those of the first step always. A step beyond the limit has {later: true}: the worker reads it with
+-- tasker.inputs_v1.
 -- Returns: {step: {inputs, checkpoint} | {later: true}}; null if no step has either, which is the usual case.
 create or replace function tasker.own_inputs(p_steps uuid[], p_max bigint) returns jsonb
 language plpgsql stable as $$
@@ -77,7 +81,8 @@ begin
         select coalesce(i.workflow_step_uuid, k.workflow_step_uuid) as step, i.inputs, k.checkpoint,
           coalesce(i.bytes, 0)::bigint + coalesce(k.bytes, 0) as bytes
         from (select * from tasker.step_inputs where workflow_step_uuid = any (p_steps)) i
-        full join (select * from tasker.step_checkpoints where workflow_step_uuid = any (p_steps)) k using (workflow_step_uuid)
+        full join (select * from tasker.step_checkpoints where workflow_step_uuid = any (p_steps)) k
+          using (workflow_step_uuid)
       ) o) q);
 end
 $$;

@@ -1,7 +1,8 @@
--- The steps whose results the handlers of these steps may read: all their ancestors in the template, once for each
--- task. Found by walking up from all steps together, because a chain of n steps has n squared over two pairs of step
--- and ancestor. Ancestors without a row are included; they have no result.
-create or replace function tasker.results_of_ancestors(p_steps uuid[]) returns table (task_uuid uuid, ordinal int)
+-- The steps whose results the handlers of these steps may read: all their ancestors in the template, once for
+-- each task. Found by walking up from all steps together, because a chain of n steps has n squared over two
+-- pairs of step and ancestor. Ancestors without a row are included; they have no result.
+create or replace function tasker.results_of_ancestors(p_steps uuid[])
+returns table (task_uuid uuid, ordinal int)
 language plpgsql stable rows 10
 set enable_seqscan to off
 set enable_hashjoin to off

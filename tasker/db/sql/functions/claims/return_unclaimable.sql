@@ -1,6 +1,6 @@
--- The messages to send again after a moment, for other workers, for enqueued steps that a claim refused because the
--- caller lacks the handler. Steps whose handler no worker has return to the backlog and are set aside: they need no
--- message.
+-- The messages to send again after a moment, for other workers, for enqueued steps that a claim refused
+-- because the caller lacks the handler. Steps whose handler no worker has return to the backlog and are set
+-- aside: they need no message.
 create or replace function tasker.return_unclaimable(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -11,11 +11,12 @@ begin
   if cardinality(v_unserved) > 0 then
     v_lost := array(select s.workflow_step_uuid from tasker.workflow_steps s
       where s.workflow_step_uuid = any (p_steps) and s.template_id || ':' || s.ordinal = any (v_unserved));
-    perform tasker.hold_paused_steps(v_lost, p_args || '{"reason": "unserved", "window": 0}');   -- no room: all are backlogged
+    -- no room: all are backlogged
+    perform tasker.hold_paused_steps(v_lost, p_args || '{"reason": "unserved", "window": 0}');
     perform tasker.mark_unserved(v_lost);
   end if;
-  return (select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid, 'task', s.task_uuid,
-      'delay_ms', 500))
+  return (select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', s.workflow_step_uuid,
+      'task', s.task_uuid, 'delay_ms', 500))
     from tasker.workflow_steps s join tasker.task_namespaces ns using (namespace_id)
     where s.workflow_step_uuid = any (p_steps) and s.state = 'enqueued');
 end

@@ -1,26 +1,28 @@
--- The one function that moves the steps of tasks: stores results, ends attempts, counts down children, hands ready
--- steps off to the caller, enqueues or backlogs the rest, evaluates the tasks, writes the history. One transaction.
+-- The one function that moves the steps of tasks: stores results, ends attempts, counts down children, hands
+-- ready steps off to the caller, enqueues or backlogs the rest, evaluates the tasks, writes the history. One
+-- transaction.
 --
--- cpu_tuple_cost: plans are made while tables are small and kept while they grow. Comparing each row of the batch is
---   priced high, so that each row of it is looked up by index, whatever the statistics say.
+-- cpu_tuple_cost: plans are made while tables are small and kept while they grow. Comparing each row of the
+--   batch is priced high, so that each row of it is looked up by index, whatever the statistics say.
 --
--- Locks: tasks, steps, pauses (shared), backlog, counters, keys of limits (advisory), then as grant_permits. Edges, children and counters are read in later
---   statements (a statement keeps its old snapshot while it waits for a lock). Children need no lock: a pending
---   step changes only under its task's lock.
+-- Locks: tasks, steps, pauses (shared), backlog, counters, keys of limits (advisory), then as grant_permits.
+--   Edges, children and counters are read in later statements (a statement keeps its old snapshot while it
+--   waits for a lock). Children need no lock: a pending step changes only under its task's lock.
 --
--- p_args: worker, wait (false: an item of a task that another transaction has locked gets the verdict `busy`), lock_ms
---   (maximum wait for one lock; with `wait` false, items whose step or child is locked are `busy`, too), slots,
---   namespace_ids (that the caller serves), unserved ("template:ordinal" that it does not serve), window, timeout_ms,
---   grace_ms, on_blocked, note, dead_letters (false: no dead letters for tasks that fail), repairs (the kind of repair
---   that the accepted items are; counted with them), events (true: steps of the items may publish events; other writes
---   skip the look-up), grants (false: permits that ended are noted for the next process, as the caller may not wait
---   for keys or grants permits itself), snoozes (true: handlers of items asked to be called again later, `sn`: how
---   often they may),
---   items: [{s step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
---     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph version, ev the
---     worker's part of its events (write_events)}]
--- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [...], finished {task: state}
---   and their time, at, begins_in_ms: time until the first step begins that became ready and waits for its time, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
+-- p_args: worker, wait (false: an item of a task that another transaction has locked gets the verdict
+--   `busy`), lock_ms (maximum wait for one lock; with `wait` false, items whose step or child is locked are
+--   `busy`, too), slots, namespace_ids (that the caller serves), unserved ("template:ordinal" that it does
+--   not serve), window, timeout_ms, grace_ms, on_blocked, note, dead_letters (false: no dead letters for
+--   tasks that fail), repairs (the kind of repair that the accepted items are; counted with them), events
+--   (true: steps of the items may publish events; other writes skip the look-up), grants (false: permits that
+--   ended are noted for the next process, as the caller may not wait for keys or grants permits itself),
+--   snoozes (true: handlers of items asked to be called again later, `sn`: how often they may), items: [{s
+--   step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
+--     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph
+--     version, ev the worker's part of its events (write_events)}]
+-- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [...], finished
+--   {task: state} and their time, at, begins_in_ms: time until the first step begins that became ready and
+--   waits for its time, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -93,7 +95,8 @@ begin
     end if;
   end if;
 
-  if v_all.grows then   -- also for a decision that creates nothing: it is no longer open, which changes the graph
+  -- also for a decision that creates nothing: it is no longer open, which changes the graph
+  if v_all.grows then
     for v_change in
       select g.task_uuid, coalesce(g.expand, '[]') as expand
       from tasker.requested_changes(p_args) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
@@ -115,7 +118,8 @@ begin
   end if;
 
   if v_all.fails then
-    insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid, error, created_at)
+    insert into tasker.step_failures (task_uuid, workflow_step_uuid, attempt, claim_token, worker_uuid,
+      error, created_at)
     select j.task_uuid, j.step_uuid, j.attempt, j.token, j.worker_uuid, j.error, v_now
     from unnest(v_judged) j where j.error is not null and tasker.kind_stores_failure(j.kind);
   end if;
@@ -124,28 +128,33 @@ begin
     perform tasker.write_events(p_args, v_judged, v_now);
   end if;
 
-  -- Steps of the batch that wait for other steps of it: their own change moves them, and they are counted down here.
+  -- Steps of the batch that wait for other steps of it: their own change moves them, and they are counted
+  -- down here.
   if v_all.waits then
     v_own := tasker.decrement_unmet_of_children(v_judged);
   end if;
 
   -- Children that lose parents (two parents in one batch count twice).
-  select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name, k.priority, k.met,
-    c.state = 'pending' and c.unmet = k.met, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key,
-    false)::tasker.ready_step) into v_ready
+  select array_agg(row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name,
+    k.priority, k.met, c.state = 'pending' and c.unmet = k.met, tasker.path_code('pending'), c.state,
+    c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step) into v_ready
   from tasker.children_of(v_judged) k join tasker.workflow_steps c on c.workflow_step_uuid = k.step_uuid
   where c.workflow_step_uuid <> all (v_own);
 
   if v_all.runs then   -- steps of the batch that are to run again
-    v_ready := v_ready || array(select row(j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name,
-      j.priority, 0, j.unmet = 0, j.path, j.from_state, j.token, j.attempt, j.sort_key - tasker.path_length(j.path),
-      true)::tasker.ready_step
+    v_ready := v_ready
+      || array(select row(j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name,
+      j.priority, 0, j.unmet = 0, j.path, j.from_state, j.token, j.attempt,
+      j.sort_key - tasker.path_length(j.path), true)::tasker.ready_step
       from unnest(v_judged) j where tasker.step_is_to_run(j.to_state));
-    select jsonb_object_agg(j.step_uuid, j.note) into v_notes from unnest(v_judged) j where j.note is not null;
+    select jsonb_object_agg(j.step_uuid, j.note) into v_notes from unnest(v_judged) j
+    where j.note is not null;
   end if;
   if v_free > 0 then   -- steps created by this write that wait for nothing
-    v_ready := v_ready || array(select row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name,
-      t.priority, 0, true, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key, false)::tasker.ready_step
+    v_ready := v_ready
+      || array(select row(c.workflow_step_uuid, c.task_uuid, c.namespace_id, c.template_id, c.ordinal, c.name,
+      t.priority, 0, true, tasker.path_code('pending'), c.state, c.claim_token, c.attempts, c.sort_key,
+      false)::tasker.ready_step
       from tasker.tasks t join tasker.workflow_steps c on c.task_uuid = t.task_uuid
       where t.task_uuid = any (v_grown) and c.state = 'pending' and c.unmet = 0 and c.created_at = v_now
         and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = c.workflow_step_uuid)
@@ -161,38 +170,44 @@ begin
   end if;
 
   with stored as (
-    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata, bytes, created_at)
+    insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata,
+      bytes, created_at)
     select j.task_uuid, j.ordinal, j.step_uuid, j.name, j.result, j.metadata, pg_column_size(j.result), v_now
     from unnest(v_judged) j where j.result is not null and tasker.kind_stores_result(j.kind)
     on conflict (task_uuid, ordinal, workflow_step_uuid) do update
-      set result = excluded.result, metadata = excluded.metadata, bytes = excluded.bytes, created_at = excluded.created_at
+      set result = excluded.result, metadata = excluded.metadata, bytes = excluded.bytes,
+        created_at = excluded.created_at
   ), moved as (
     update tasker.workflow_steps s set
-      unmet = s.unmet - c.met, state = coalesce(c.state, s.state), claim_token = c.token, attempts = c.attempt,
-      sort_key = s.sort_key + tasker.path_length(c.path),
+      unmet = s.unmet - c.met, state = coalesce(c.state, s.state), claim_token = c.token,
+      attempts = c.attempt, sort_key = s.sort_key + tasker.path_length(c.path),
       worker_uuid = case when c.claimed then v_worker when c.leaves then null else s.worker_uuid end,
       started_at = case when c.claimed then v_now when c.leaves then null else s.started_at end,
       deadline_at = case when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms)
         when c.ends or c.leaves then null else s.deadline_at end,
-      due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then null else coalesce(c.begins_at, s.due_at) end,
+      due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then null
+        else coalesce(c.begins_at, s.due_at) end,
       hinted_at = case when c.enqueued then v_now else s.hinted_at end,
       hint_count = case when c.enqueued then 1 else s.hint_count end,
       updated_at = v_now
     from (
       -- Steps of the batch that ended or wait.
-      select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends, false as leaves,
-        false as claimed, false as enqueued, null::bigint as timeout_ms,
+      select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends,
+        false as leaves, false as claimed, false as enqueued, null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,
-        null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid, j.duration_ms, j.note
+        null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid,
+        j.duration_ms, j.note
       from unnest(v_judged) j where not tasker.step_is_to_run(j.to_state)
       union all   -- children and steps that run again
-      select p.step_uuid, p.met, p.path, coalesce(tasker.place_state(p.place), case when p.moved then 'pending' end),
-        tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), false, p.moved, p.place = 'claim',
-        p.place = 'enqueue', p.timeout_ms, null, p.begins_at, v_worker, null,
+      select p.step_uuid, p.met, p.path,
+        coalesce(tasker.place_state(p.place), case when p.moved then 'pending' end),
+        tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), false, p.moved,
+        p.place = 'claim', p.place = 'enqueue', p.timeout_ms, null, p.begins_at, v_worker, null,
         case when p.moved then v_notes->p.step_uuid::text end
       from unnest(v_placed) p
     ) c where s.workflow_step_uuid = c.step_uuid
-    returning s.workflow_step_uuid, c.path, s.sort_key, s.attempts, s.claim_token, c.worker_uuid, c.duration_ms, c.note
+    returning s.workflow_step_uuid, c.path, s.sort_key, s.attempts, s.claim_token, c.worker_uuid,
+      c.duration_ms, c.note
   )
   insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid,
     execution_time_ms, metadata, created_at)
@@ -206,7 +221,8 @@ begin
     select jsonb_agg(jsonb_build_object('namespace', ns.name, 'step', p.step_uuid, 'task', p.task_uuid)
         order by p.priority desc, p.held_rank, p.step_uuid) filter (where p.place = 'enqueue'),
       jsonb_agg(tasker.claim_json(p.step_uuid, p.task_uuid, p.name, p.template_id, p.ordinal,
-        tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), v_inputs->p.step_uuid::text,
+        tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt),
+        v_inputs->p.step_uuid::text,
         case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end,
         case when p.attempt > 0 then tasker.ran_ms(p.step_uuid, p.template_id, p.ordinal) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
@@ -226,7 +242,9 @@ begin
   if p_args ? 'repairs' then
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
   end if;
-  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send) || coalesce(v_ended, '{}')
-    || case when v_begins is null then '{}' else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end;
+  return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send)
+    || coalesce(v_ended, '{}')
+    || case when v_begins is null then '{}'
+      else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end;
 end
 $$;

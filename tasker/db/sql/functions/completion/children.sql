@@ -1,6 +1,7 @@
--- The children of the steps that these changes complete, and the number of their parents among them (`met`). Children
--- created while the task ran have edges of their own; static ones have the edges of the template, between steps whose
--- identifiers follow from their ordinals. No SET clauses, so that the function is planned with the statement around it.
+-- The children of the steps that these changes complete, and the number of their parents among them (`met`).
+-- Children created while the task ran have edges of their own; static ones have the edges of the template,
+-- between steps whose identifiers follow from their ordinals. No SET clauses, so that the function is planned
+-- with the statement around it.
 create or replace function tasker.children_of(p_judged tasker.judged_change[])
 returns table (step_uuid uuid, priority int, met int)
 language sql stable
@@ -19,8 +20,9 @@ as $$
   group by k.child
 $$;
 
--- Counts down the unmet parents of the steps of a batch that wait for other steps of the same batch. They do not become
--- ready by that: their own change moves them. Returns these steps. The caller has locked their rows.
+-- Counts down the unmet parents of the steps of a batch that wait for other steps of the same batch. They do
+-- not become ready by that: their own change moves them. Returns these steps. The caller has locked their
+-- rows.
 -- Locks: steps. The caller has locked them.
 create or replace function tasker.decrement_unmet_of_children(p_judged tasker.judged_change[]) returns uuid[]
 language plpgsql as $$

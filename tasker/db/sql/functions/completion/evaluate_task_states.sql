@@ -1,9 +1,10 @@
--- The end of a write, from its changes: the backlog, the counters and states of the tasks, the counters of enqueued
--- steps (these last: see count_enqueued). `p_backlog`: steps may have left or entered the backlog; `p_queue`: steps
--- have left or entered the queue.
+-- The end of a write, from its changes: the backlog, the counters and states of the tasks, the counters of
+-- enqueued steps (these last: see count_enqueued). `p_backlog`: steps may have left or entered the backlog;
+-- `p_queue`: steps have left or entered the queue.
 -- Locks: backlog, tasks, counters.
 -- Returns: as evaluate_tasks.
-create or replace function tasker.evaluate_task_states(p_judged tasker.judged_change[], p_placed tasker.placed_step[], p_args jsonb,
+create or replace function tasker.evaluate_task_states(p_judged tasker.judged_change[],
+  p_placed tasker.placed_step[], p_args jsonb,
   p_backlog boolean, p_queue boolean, p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
@@ -18,24 +19,25 @@ begin
   -- A release alone changes no counter and no task.
   select array_agg(row(n.*)::tasker.task_change) into v_changes
   from (
-    select m.task_uuid, sum(m.done)::int, sum(m.failed)::int, sum(m.cancelled)::int, sum(m.active)::int, sum(m.retrying)::int,
-      sum(m.held)::int, sum(m.started)::int
+    select m.task_uuid, sum(m.done)::int, sum(m.failed)::int, sum(m.cancelled)::int, sum(m.active)::int,
+      sum(m.retrying)::int, sum(m.held)::int, sum(m.started)::int
     from (
       select j.task_uuid, tasker.step_is_done(j.to_state)::int as done,
-        (j.to_state = 'error')::int - (j.from_state = 'error')::int as failed, (j.to_state = 'cancelled')::int as cancelled,
-        -tasker.step_is_active(j.from_state)::int as active,
-        (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying, 0 as held,
-        0 as started
+        (j.to_state = 'error')::int - (j.from_state = 'error')::int as failed,
+        (j.to_state = 'cancelled')::int as cancelled, -tasker.step_is_active(j.from_state)::int as active,
+        (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying,
+        0 as held, 0 as started
       from unnest(p_judged) j where not tasker.kind_leaves_task(j.kind)
       union all
-      select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int, (p.place <> 'hold')::int
+      select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int,
+        (p.place <> 'hold')::int
       from unnest(p_placed) p where p.place in ('claim', 'enqueue', 'hold') and p.from_state <> 'in_progress'
       union all
       select u, 0, 0, 0, 0, 0, -1, 0 from unnest(v_unheld) u
     ) m group by m.task_uuid
   ) n;
-  v_ended := tasker.evaluate_tasks(v_changes, coalesce(p_args->>'on_blocked', 'give_up'), (p_args->>'worker')::uuid,
-    p_args->'note', coalesce((p_args->>'dead_letters')::boolean, true), p_now);
+  v_ended := tasker.evaluate_tasks(v_changes, coalesce(p_args->>'on_blocked', 'give_up'),
+    (p_args->>'worker')::uuid, p_args->'note', coalesce((p_args->>'dead_letters')::boolean, true), p_now);
 
   if p_queue then
     perform tasker.count_enqueued(array_agg(m.namespace_id), array_agg(m.delta))

@@ -1,12 +1,12 @@
--- One evaluation for each task and write: new counters, new state along the shortest legal path, history (rule 10). The
--- caller has locked the tasks. p_done ... p_held are the changes of the counters, p_started the number of steps that
--- became ready. Tasks that come to rest because of failures become dead letters in the same transaction, unless
--- `p_dead_letters` is false.
+-- One evaluation for each task and write: new counters, new state along the shortest legal path, history
+-- (rule 10). The caller has locked the tasks. p_done ... p_held are the changes of the counters, p_started
+-- the number of steps that became ready. Tasks that come to rest because of failures become dead letters in
+-- the same transaction, unless `p_dead_letters` is false.
 -- Locks: tasks. The caller has locked them.
--- Returns: for the tasks that ended with this write {finished: {task: final state}, at: time, waiters: {task: waiter to
---   notify}}; null if none did.
-create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_on_blocked text, p_worker uuid,
-  p_note jsonb, p_dead_letters boolean, p_now timestamptz) returns jsonb
+-- Returns: for the tasks that ended with this write {finished: {task: final state}, at: time, waiters: {task:
+--   waiter to notify}}; null if none did.
+create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_on_blocked text,
+  p_worker uuid, p_note jsonb, p_dead_letters boolean, p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
   v_finished jsonb;
@@ -19,20 +19,21 @@ begin
   with n as materialized (
     select k.*, coalesce(tasker.task_path(k.state, k.target), '') as path
     from (
-      select c.*, tasker.task_target(c.state, c.started, c.total, c.done, c.failed + c.cancelled, c.active, c.retrying, c.held,
-        p_on_blocked) as target
+      select c.*, tasker.task_target(c.state, c.started, c.total, c.done, c.failed + c.cancelled, c.active,
+        c.retrying, c.held, p_on_blocked) as target
       from (
         select t.task_uuid, t.state, t.total, t.done + d.done as done, t.failed + d.failed as failed,
-          t.cancelled + d.cancelled as cancelled, t.active + d.active as active, t.retrying + d.retrying as retrying,
-          t.held + d.held as held, d.started
+          t.cancelled + d.cancelled as cancelled, t.active + d.active as active,
+          t.retrying + d.retrying as retrying, t.held + d.held as held, d.started
         from unnest(p_changes) d join tasker.tasks t on t.task_uuid = d.task_uuid offset 0) c
       offset 0) k   -- offset: later references use the column instead of a copy of its expression
   ), moved as (
     update tasker.tasks t set
-      done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying, held = n.held,
-      state = case n.path when '' then t.state else n.target end,
+      done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying,
+      held = n.held, state = case n.path when '' then t.state else n.target end,
       complete = tasker.task_is_final(case n.path when '' then t.state else n.target end),
-      completed_at = case when n.path = '' then t.completed_at when tasker.task_is_final(n.target) then p_now end,
+      completed_at = case when n.path = '' then t.completed_at
+        when tasker.task_is_final(n.target) then p_now end,
       sort_key = t.sort_key + case n.path when '' then 0 else tasker.path_length(n.path) + 1 end,
       updated_at = p_now
     from n
@@ -40,13 +41,16 @@ begin
     returning t.task_uuid, t.state, t.complete, t.waiter, t.sort_key, t.gates, n.state as from_state, n.path
   ), logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select m.task_uuid, tasker.path_code(m.from_state) || m.path, m.sort_key, p_worker, p_note, p_now from moved m where m.path <> ''
+    select m.task_uuid, tasker.path_code(m.from_state) || m.path, m.sort_key, p_worker, p_note, p_now
+    from moved m where m.path <> ''
   )
   select jsonb_object_agg(m.task_uuid, m.state) filter (where m.complete and m.path <> ''),
-    jsonb_object_agg(m.task_uuid, m.waiter) filter (where m.complete and m.path <> '' and m.waiter is not null),
+    jsonb_object_agg(m.task_uuid, m.waiter)
+      filter (where m.complete and m.path <> '' and m.waiter is not null),
     array_agg(m.task_uuid) filter (where m.path <> '' and tasker.task_is_blocked(m.state)),
     array_agg(m.from_state) filter (where m.path <> '' and tasker.task_is_blocked(m.state)),
-    array_agg(m.task_uuid) filter (where m.path <> '' and m.gates & 256 <> 0 and (m.complete or tasker.task_is_final(m.from_state))),
+    array_agg(m.task_uuid) filter (where m.path <> '' and m.gates & 256 <> 0
+      and (m.complete or tasker.task_is_final(m.from_state))),
     array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 512 <> 0)
   into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told
   from moved m where m.complete or tasker.task_is_blocked(m.state) or m.gates & 256 <> 0;
@@ -59,7 +63,8 @@ begin
   if v_troubled is not null and p_dead_letters then
     perform tasker.dlq_failed(v_troubled, v_from, p_now);
   end if;
-  return case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'at', p_now, 'waiters', v_waiters)
+  return case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'at', p_now,
+      'waiters', v_waiters)
     when v_finished is not null then jsonb_build_object('finished', v_finished, 'at', p_now) end;
 end
 $$;

@@ -1,5 +1,5 @@
--- Evaluates tasks again without any change of a step: the sweep's repair of a task that is not final although all its
--- steps are. Recounts the counters from the rows under the task's lock.
+-- Evaluates tasks again without any change of a step: the sweep's repair of a task that is not final although
+-- all its steps are. Recounts the counters from the rows under the task's lock.
 -- Locks: tasks (skips).
 -- p_args: {tasks: [uuid...], on_blocked, dead_letters, repairs (the kind of this repair; counted with it)}.
 -- Returns: {settled: count, finished, waiters}.
@@ -13,7 +13,8 @@ begin
   perform tasker.require_read_committed();
   select array_agg(q.task_uuid) into v_tasks from (
     select t.task_uuid from tasker.tasks t
-    where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid)) and not t.complete
+    where t.task_uuid = any (array(select jsonb_array_elements_text(p_args->'tasks')::uuid))
+      and not t.complete
     order by t.task_uuid for no key update skip locked) q;
   if v_tasks is null then
     return '{}';
@@ -22,7 +23,8 @@ begin
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_tasks)));
   end if;
   return jsonb_build_object('settled', cardinality(v_tasks)) || coalesce((
-    select tasker.evaluate_tasks(array_agg(row(n.*)::tasker.task_change), coalesce(p_args->>'on_blocked', 'give_up'), null,
+    select tasker.evaluate_tasks(array_agg(row(n.*)::tasker.task_change),
+      coalesce(p_args->>'on_blocked', 'give_up'), null,
       '{"sweep": true}', coalesce((p_args->>'dead_letters')::boolean, true), tasker.now())
     from (
       select t.task_uuid,
@@ -31,7 +33,8 @@ begin
         (count(*) filter (where s.state = 'cancelled') - t.cancelled)::int as cancelled,
         (count(*) filter (where tasker.step_is_active(s.state)) - t.active)::int as active,
         (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
-        (count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) - t.held)::int as held, 0 as started
+        (count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) - t.held)::int as held,
+        0 as started
       from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id
       join tasker.workflow_steps s on s.task_uuid = t.task_uuid
       left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid

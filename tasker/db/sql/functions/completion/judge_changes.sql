@@ -1,9 +1,10 @@
--- The verdict on each change of a batch, from the steps' rows. The tasks must be locked already; `p_locked` are those
--- that are. The fields of the change are returned with its verdict, so that nothing joins two arrays later (which would
--- be quadratic in the batch). A token grows when a claim ends without its own result (release, reset, loss, operator
--- action, cancel), so the results of a step still running under it are refused. The worker is compared too: after a
--- failover that lost a commit two workers may have the same token. With `lock_ms` and `wait` false, steps whose rows
--- another transaction has locked are left out, as those of locked tasks are.
+-- The verdict on each change of a batch, from the steps' rows. The tasks must be locked already; `p_locked`
+-- are those that are. The fields of the change are returned with its verdict, so that nothing joins two
+-- arrays later (which would be quadratic in the batch). A token grows when a claim ends without its own
+-- result (release, reset, loss, operator action, cancel), so the results of a step still running under it are
+-- refused. The worker is compared too: after a failover that lost a commit two workers may have the same
+-- token. With `lock_ms` and `wait` false, steps whose rows another transaction has locked are left out, as
+-- those of locked tasks are.
 -- Locks: steps. In one pass.
 create or replace function tasker.judge_changes(p_args jsonb, p_locked uuid[]) returns tasker.judgement
 language plpgsql as $$
@@ -16,11 +17,13 @@ begin
   end if;
 
   select array_agg(row(v.step_uuid, v.task_uuid, v.kind, v.verdict, v.state, v.path, tasker.path_end(v.path),
-      tasker.kind_token(v.kind, v.token, coalesce(v.note ? 'lost', false)), tasker.kind_attempts(v.kind, v.attempts),
-      v.sort_key + tasker.path_length(v.path), v.unmet, v.template_id, v.ordinal, v.namespace_id, v.name, v.worker_uuid,
+      tasker.kind_token(v.kind, v.token, coalesce(v.note ? 'lost', false)),
+      tasker.kind_attempts(v.kind, v.attempts), v.sort_key + tasker.path_length(v.path), v.unmet,
+      v.template_id, v.ordinal, v.namespace_id, v.name, v.worker_uuid,
       v.priority, v.delay_ms, v.duration_ms, v.result, v.metadata, v.error, v.note)::tasker.judged_change),
-    bool_or(v.verdict <> 'accepted'), bool_or(v.given_version is not null), bool_or(v.note ?| '{unserved,unreadable}'),
-    bool_or(v.error is not null), bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
+    bool_or(v.verdict <> 'accepted'), bool_or(v.given_version is not null),
+    bool_or(v.note ?| '{unserved,unreadable}'), bool_or(v.error is not null),
+    bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
     bool_or(tasker.step_is_to_run(tasker.path_end(v.path))),
     bool_or(tasker.step_is_timed(v.state) or tasker.path_end(v.path) = 'waiting_for_retry'),
     bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0)
@@ -37,18 +40,22 @@ begin
         else 'accepted'
       end as verdict
     from (
-      select s.workflow_step_uuid as step_uuid, s.task_uuid, s.state, s.claim_token as token, s.attempts, s.sort_key, s.unmet,
-        s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid, t.priority, t.complete, t.state as task_state,
-        t.graph_version, t.gates, tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
-        g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms, g.result, g.metadata,
-        g.error, g.note
+      select s.workflow_step_uuid as step_uuid, s.task_uuid, s.state, s.claim_token as token, s.attempts,
+        s.sort_key, s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid, t.priority,
+        t.complete, t.state as task_state, t.graph_version, t.gates,
+        tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
+        g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms,
+        g.result, g.metadata, g.error, g.note
       from tasker.requested_changes(p_args) g
-      cross join lateral (   -- offset: a look-up for each; a join would compare all tasks of the batch with each other
-        select t.priority, t.complete, t.state, t.graph_version, t.gates from tasker.tasks t where t.task_uuid = g.task_uuid offset 0) t
+      -- offset: a look-up for each; a join would compare all tasks of the batch with each other
+      cross join lateral (
+        select t.priority, t.complete, t.state, t.graph_version, t.gates from tasker.tasks t
+        where t.task_uuid = g.task_uuid offset 0) t
       -- found by this key alone, never by all steps of the task
       join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid
         and s.task_uuid is not distinct from g.task_uuid
-      where (g.task_uuid in (select unnest(p_locked))) is true   -- is true: the locked tasks are hashed, not joined
+      -- is true: the locked tasks are hashed, not joined
+      where (g.task_uuid in (select unnest(p_locked))) is true
         and g.step_uuid <> all (v_kept)
       order by s.workflow_step_uuid
       for no key update of s) q
@@ -57,13 +64,15 @@ begin
 end
 $$;
 
--- The requested changes, from the items of the arguments. Of two claims of one step the newer one counts. Planned with
--- the statement around it.
+-- The requested changes, from the items of the arguments. Of two claims of one step the newer one counts.
+-- Planned with the statement around it.
 create or replace function tasker.requested_changes(p_args jsonb) returns setof tasker.given_change
 language sql stable rows 10 as $$
-  select distinct on (i.s) i.s, i.t, i.kind, i.k, tasker.clamped_ms(i.d), tasker.clamped_ms(i.ms), i.r, i.m, i.e, i.n, i.x, i.gv,
-    coalesce(i.w, case when i.k is not null and tasker.kind_ends_claim(i.kind) then (p_args->>'worker')::uuid end)
-  from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d numeric, ms numeric, r jsonb,
-    m jsonb, e jsonb, n jsonb, x jsonb, gv int, w uuid)
+  select distinct on (i.s) i.s, i.t, i.kind, i.k, tasker.clamped_ms(i.d), tasker.clamped_ms(i.ms), i.r, i.m,
+    i.e, i.n, i.x, i.gv,
+    coalesce(i.w,
+      case when i.k is not null and tasker.kind_ends_claim(i.kind) then (p_args->>'worker')::uuid end)
+  from jsonb_to_recordset(p_args->'items') as i (s uuid, t uuid, kind text, k bigint, d numeric,
+    ms numeric, r jsonb, m jsonb, e jsonb, n jsonb, x jsonb, gv int, w uuid)
   order by i.s, i.k desc nulls last
 $$;

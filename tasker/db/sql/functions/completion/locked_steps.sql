@@ -1,6 +1,6 @@
--- The steps of a batch that cannot be changed without waiting: the row of the step, or that of a child that it would
--- count down, is locked by a transaction that takes no lock of the task (an operator's SQL session). The tasks must be
--- locked already; `p_locked` are those that are.
+-- The steps of a batch that cannot be changed without waiting: the row of the step, or that of a child that
+-- it would count down, is locked by a transaction that takes no lock of the task (an operator's SQL session).
+-- The tasks must be locked already; `p_locked` are those that are.
 -- Locks: steps (skips). All others of these rows.
 create or replace function tasker.locked_steps(p_args jsonb, p_locked uuid[]) returns uuid[]
 language plpgsql as $$
@@ -16,7 +16,8 @@ begin
     select g.step, g.step as row from given g
     union all
     select g.step, tasker.step_uuid(g.task_uuid, e.to_ordinal + 1) from given g
-    join tasker.template_edges e on e.template_id = g.template_id and e.from_ordinal = g.ordinal where g.ends_well
+    join tasker.template_edges e on e.template_id = g.template_id and e.from_ordinal = g.ordinal
+    where g.ends_well
     union all
     select g.step, e.to_step_uuid from given g
     join tasker.dynamic_edges e on e.task_uuid = g.task_uuid and e.from_step_uuid = g.step where g.ends_well

@@ -1,8 +1,9 @@
--- The verdicts of the changes of a batch that were not accepted: {step: verdict}. Results among them are stored as
--- evidence. By hash join, whatever the caller's settings: all of a large batch may be refused, as that of a worker that
--- lost its lease.
+-- The verdicts of the changes of a batch that were not accepted: {step: verdict}. Results among them are
+-- stored as evidence. By hash join, whatever the caller's settings: all of a large batch may be refused, as
+-- that of a worker that lost its lease.
 -- Locks: tasks (shared).
-create or replace function tasker.refuse_changes(p_args jsonb, p_judged tasker.judged_change[], p_now timestamptz) returns jsonb
+create or replace function tasker.refuse_changes(p_args jsonb, p_judged tasker.judged_change[],
+  p_now timestamptz) returns jsonb
 language plpgsql
 set enable_hashjoin to on
 set enable_nestloop to off
@@ -18,7 +19,8 @@ begin
     from tasker.requested_changes(p_args) g left join unnest(p_judged) j on j.step_uuid = g.step_uuid
     where j.verdict is distinct from 'accepted'
   ), kept as (
-    insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict, detail, created_at)
+    insert into tasker.refused_results (task_uuid, workflow_step_uuid, claim_token, worker_uuid, verdict,
+      detail, created_at)
     select r.task_uuid, r.step_uuid, r.token, (p_args->>'worker')::uuid, r.verdict, jsonb_build_object(
       'kind', r.kind, 'state', r.from_state, 'result', r.result, 'error', r.error), p_now
     from refused r join tasker.tasks t on t.task_uuid = r.task_uuid   -- nothing is stored for deleted tasks

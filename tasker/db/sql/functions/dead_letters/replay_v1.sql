@@ -1,8 +1,9 @@
--- Continues one running replay as far as its rate allows: resets the failed steps of the next tasks through the
--- ordinary queues, closes their entries, and stores the progress, all in this transaction. Any process may call it: a
--- command that follows the replay, or a sweep. If several replays run, the one that was continued longest ago is next.
--- A replay that another transaction has locked is skipped; a locked task is replayed when it is free; unused time is
--- made up for by at most five seconds. A call resets about `steps` steps, and at least those of one task.
+-- Continues one running replay as far as its rate allows: resets the failed steps of the next tasks through
+-- the ordinary queues, closes their entries, and stores the progress, all in this transaction. Any process
+-- may call it: a command that follows the replay, or a sweep. If several replays run, the one that was
+-- continued longest ago is next. A replay that another transaction has locked is skipped; a locked task is
+-- replayed when it is free; unused time is made up for by at most five seconds. A call resets about `steps`
+-- steps, and at least those of one task.
 -- Locks: replay (skips), tasks (skips), then as advance_v1, then its items, dead letters.
 -- p_args: {replay (null: any), steps, window, ...}.
 -- Returns: as advance_v1, with {replay, done, left} ({} if there is no replay to continue).
@@ -37,7 +38,8 @@ begin
     return '{}';
   end if;
 
-  v_from := greatest(v_replay.paced_at, v_now - greatest(interval '5 seconds', interval '1 second' / v_replay.rate_per_second));
+  v_from := greatest(v_replay.paced_at,
+    v_now - greatest(interval '5 seconds', interval '1 second' / v_replay.rate_per_second));
   v_due := least(v_most, floor(extract(epoch from v_now - v_from) * v_replay.rate_per_second + 0.000001));
   v_positions := array(select i.position from tasker.dlq_replay_items i
     where i.replay_uuid = v_replay.replay_uuid and i.outcome is null order by i.position limit v_most);
@@ -50,31 +52,39 @@ begin
     from unnest(v_locked) with ordinality u (task, n) join tasker.tasks t on t.task_uuid = u.task) q
     where q.before_it < v_steps);
 
-  select jsonb_agg(jsonb_build_object('s', r.step_uuid, 't', e.task_uuid, 'kind', 'reset', 'n', jsonb_build_object(
+  select jsonb_agg(jsonb_build_object('s', r.step_uuid, 't', e.task_uuid, 'kind', 'reset',
+      'n', jsonb_build_object(
       'actor', v_replay.actor, 'reason', v_replay.reason, 'replay', v_replay.replay_uuid))) into v_items
   from tasker.dlq_replay_items i
   join tasker.tasks_dlq e on e.dlq_entry_uuid = i.dlq_entry_uuid and e.resolution_status = 'pending'
   join tasker.tasks t on t.task_uuid = i.task_uuid and t.state <> 'cancelled'
   cross join lateral tasker.replayable(i.task_uuid, v_replay.fingerprint) r
-  where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions) and i.task_uuid = any (v_locked) and not r.once;
+  where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions)
+    and i.task_uuid = any (v_locked) and not r.once;
   if v_items is not null then
-    v_answer := tasker.advance_v1(p_args - '{replay,steps}'::text[] || jsonb_build_object('items', v_items, 'grants', false));
+    v_answer := tasker.advance_v1(p_args - '{replay,steps}'::text[]
+      || jsonb_build_object('items', v_items, 'grants', false));
   end if;
 
   with items as (
-    update tasker.dlq_replay_items i set outcome = case when q.task is null then 'skipped' else 'replayed' end,
+    update tasker.dlq_replay_items i set outcome = case when q.task is null then 'skipped'
+      else 'replayed' end,
       detail = case when q.task is null then 'nothing of it is to be reset any more' end
-    from (select unnest(v_locked) as task union select i.task_uuid from tasker.dlq_replay_items i   -- and tasks deleted since
+    -- and tasks deleted since
+    from (select unnest(v_locked) as task union select i.task_uuid from tasker.dlq_replay_items i
       where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions)
-        and not exists (select from tasker.tasks t where t.task_uuid = i.task_uuid)) l left join (select distinct (x->>'t')::uuid as task from jsonb_array_elements(v_items) x) q
+        and not exists (select from tasker.tasks t where t.task_uuid = i.task_uuid)) l
+      left join (select distinct (x->>'t')::uuid as task from jsonb_array_elements(v_items) x) q
       on q.task = l.task
     where i.replay_uuid = v_replay.replay_uuid and i.position = any (v_positions) and i.task_uuid = l.task
     returning i.dlq_entry_uuid, i.outcome
   ), closed as (
-    update tasker.tasks_dlq e set resolution_status = 'manually_resolved', resolved_at = v_now, updated_at = v_now,
+    update tasker.tasks_dlq e set resolution_status = 'manually_resolved', resolved_at = v_now,
+      updated_at = v_now,
       resolved_by = v_replay.actor, resolution_notes = coalesce(e.resolution_notes || E'\n', '') || 'replayed'
         || coalesce(': ' || nullif(v_replay.reason, ''), ''),
-      metadata = coalesce(e.metadata, '{}') || jsonb_build_object('replay_uuid', v_replay.replay_uuid, 'replayed_at', v_now)
+      metadata = coalesce(e.metadata, '{}')
+        || jsonb_build_object('replay_uuid', v_replay.replay_uuid, 'replayed_at', v_now)
     from items i where i.outcome = 'replayed' and e.dlq_entry_uuid = i.dlq_entry_uuid
   )
   select count(*) filter (where i.outcome = 'replayed'), count(*) filter (where i.outcome = 'skipped')
@@ -82,10 +92,12 @@ begin
 
   update tasker.dlq_replays r set replayed = r.replayed + v_replayed, skipped = r.skipped + v_skipped,
     looked_at = clock_timestamp(), paced_at = v_from + v_replayed * interval '1 second' / r.rate_per_second,
-    state = case when r.replayed + r.skipped + v_replayed + v_skipped = r.total then 'complete' else r.state end,
+    state = case when r.replayed + r.skipped + v_replayed + v_skipped = r.total then 'complete'
+      else r.state end,
     finished_at = case when r.replayed + r.skipped + v_replayed + v_skipped = r.total then v_now end
   where r.replay_uuid = v_replay.replay_uuid;
-  return v_answer - 'verdicts' || jsonb_build_object('replay', v_replay.replay_uuid, 'done', v_replayed + v_skipped,
+  return v_answer - 'verdicts'
+    || jsonb_build_object('replay', v_replay.replay_uuid, 'done', v_replayed + v_skipped,
     'left', v_replay.total - v_replay.replayed - v_replay.skipped - v_replayed - v_skipped);
 end
 $$;

@@ -1,5 +1,5 @@
--- Stores that a subscriber has processed all events up to `position`, and renews its lease. Only the holder of the
--- lease may call it. With `leave` the lease ends. The position is stored for a stopped subscriber too.
+-- Stores that a subscriber has processed all events up to `position`, and renews its lease. Only the holder
+-- of the lease may call it. With `leave` the lease ends. The position is stored for a stopped subscriber too.
 -- Locks: subscriber.
 -- p_args: {name, holder, position, lease_ms, leave}.
 -- Returns: {kept: false if another holder has the lease by now, or the subscriber was stopped}
@@ -10,7 +10,8 @@ as $$
 declare
   v_goes_on boolean;
 begin
-  update tasker.event_subscribers s set position = greatest(s.position, coalesce((p_args->>'position')::bigint, 0)),
+  update tasker.event_subscribers s
+  set position = greatest(s.position, coalesce((p_args->>'position')::bigint, 0)),
     holder = case when not (p_args->>'leave')::boolean then s.holder end, updated_at = tasker.now(),
     lease_until = case when (p_args->>'leave')::boolean then '-infinity'
       else tasker.now() + tasker.ms((p_args->>'lease_ms')::bigint) end

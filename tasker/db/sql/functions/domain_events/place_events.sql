@@ -1,7 +1,7 @@
--- Assigns positions to committed events in the order in which they were written, one process at a time. The events of a
--- task are written under its lock, so the visible ones are always the first ones of the task, in order. Positions
--- become visible together with all smaller ones: a reader up to a position has missed none before it. Returns the
--- number of events placed: with p_all all of them, else a bounded number.
+-- Assigns positions to committed events in the order in which they were written, one process at a time. The
+-- events of a task are written under its lock, so the visible ones are always the first ones of the task, in
+-- order. Positions become visible together with all smaller ones: a reader up to a position has missed none
+-- before it. Returns the number of events placed: with p_all all of them, else a bounded number.
 -- Locks: events without a position (advisory, without waiting).
 create or replace function tasker.place_events(p_all boolean default false) returns int
 language plpgsql as $$

@@ -1,12 +1,13 @@
--- Arranges for the cancel of tasks under limits of tasks that are full: of those that wait (`cancel_new`), or of as many
--- of the oldest running ones as wait (`cancel_running`). The timekeeper cancels each (timer `c`) in a later transaction,
--- because the caller has locks of keys.
+-- Arranges for the cancel of tasks under limits of tasks that are full: of those that wait (`cancel_new`), or
+-- of as many of the oldest running ones as wait (`cancel_running`). The timekeeper cancels each (timer `c`)
+-- in a later transaction, because the caller has locks of keys.
 create or replace function tasker.give_way(p_rules int[], p_values text[]) returns void
 language plpgsql as $$
 declare
   v_count int;
 begin
-  if not exists (select from tasker.limit_rules r where r.rule_id = any (p_rules) and r.on_limit <> 'wait') then
+  if not exists (select from tasker.limit_rules r
+    where r.rule_id = any (p_rules) and r.on_limit <> 'wait') then
     return;
   end if;
   with key as materialized (
@@ -16,13 +17,16 @@ begin
   ), waiting as materialized (
     select k.rule_id, k.value, k.on_limit, w.task_uuid from key k cross join lateral (
       select distinct x.task_uuid from (select y.task_uuid from tasker.limit_waiters y
-        where y.rule_id = k.rule_id and y.value = k.value order by y.rank, y.workflow_step_uuid limit 1000) x) w
+        where y.rule_id = k.rule_id and y.value = k.value order by y.rank,
+          y.workflow_step_uuid limit 1000) x) w
   ), going as (
     select w.task_uuid from waiting w where w.on_limit = 'cancel_new'
     union all
-    select p.subject from (select w.rule_id, w.value, count(*) as number from waiting w where w.on_limit = 'cancel_running'
+    select p.subject
+    from (select w.rule_id, w.value, count(*) as number from waiting w where w.on_limit = 'cancel_running'
       group by w.rule_id, w.value) n
-    cross join lateral (select x.subject from tasker.limit_permits x where x.rule_id = n.rule_id and x.value = n.value
+    cross join lateral (select x.subject from tasker.limit_permits x
+      where x.rule_id = n.rule_id and x.value = n.value
       order by x.granted_at, x.subject limit n.number) p
   )
   insert into tasker.timers (subject, kind, due_at, task_uuid, token)

@@ -1,4 +1,5 @@
--- Looks at noted keys (tasker.note_keys) that were due by `p_until`: those that the caller can lock, at most 1,000 notes.
+-- Looks at noted keys (tasker.note_keys) that were due by `p_until`: those that the caller can lock, at most
+-- 1,000 notes.
 -- Locks: notes (skips), then as grant_permits.
 -- p_args: as advance_v1 without items.
 -- Returns: as grant_permits; {} if nothing was noted.

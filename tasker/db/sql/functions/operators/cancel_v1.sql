@@ -1,9 +1,9 @@
--- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of steps still
--- running are refused.
+-- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of
+-- steps still running are refused.
 -- Locks: task, steps, backlog, counters.
 -- p_args: {task, worker, reason, actor}.
--- Returns: {cancelled, state, running: [{step, token, worker}], finished: {task: its state}, waiters: {task: waiter to
---   notify of its end}}.
+-- Returns: {cancelled, state, running: [{step, token, worker}], finished: {task: its state}, waiters: {task:
+--   waiter to notify of its end}}.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -34,25 +34,29 @@ begin
   v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state, 'cancelled');
   delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
 
-  perform from tasker.workflow_steps where task_uuid = v_task.task_uuid order by workflow_step_uuid for no key update;
+  perform from tasker.workflow_steps where task_uuid = v_task.task_uuid
+  order by workflow_step_uuid for no key update;
   perform from tasker.ready_backlog b
   where b.workflow_step_uuid = any (array(select s.workflow_step_uuid from tasker.workflow_steps s
     where s.task_uuid = v_task.task_uuid and s.state = 'pending'))
   order by b.workflow_step_uuid for update;
 
   with open as (
-    select s.workflow_step_uuid, s.state as from_state, s.claim_token as token, tasker.step_path(s.state, 'cancel') as path
+    select s.workflow_step_uuid, s.state as from_state, s.claim_token as token,
+      tasker.step_path(s.state, 'cancel') as path
     from tasker.workflow_steps s
     where s.task_uuid = v_task.task_uuid and tasker.step_path(s.state, 'cancel') is not null
   ), moved as (
     update tasker.workflow_steps s set state = tasker.path_end(o.path),
-      claim_token = tasker.kind_token('cancel', s.claim_token, false), attempts = tasker.kind_attempts('cancel', s.attempts),
-      sort_key = s.sort_key + tasker.path_length(o.path), due_at = null, deadline_at = null, updated_at = v_now
+      claim_token = tasker.kind_token('cancel', s.claim_token, false),
+      attempts = tasker.kind_attempts('cancel', s.attempts),
+      sort_key = s.sort_key + tasker.path_length(o.path), due_at = null, deadline_at = null,
+      updated_at = v_now
     from open o where s.workflow_step_uuid = o.workflow_step_uuid
     returning s.*, o.from_state, o.token, o.path
   ), logged as (
-    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, metadata,
-      created_at)
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token,
+      worker_uuid, metadata, created_at)
     select m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
       p_args - 'task', v_now from moved m
   ), unheld as (
@@ -67,9 +71,9 @@ begin
       and (p.subject = v_task.task_uuid or p.subject in (select o.workflow_step_uuid from open o))
     returning p.rule_id, p.value
   ), counted as (
-    update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now, updated_at = v_now,
-      sort_key = t.sort_key + tasker.path_length(v_path), active = 0, retrying = 0, held = 0,
-      cancelled = t.cancelled + (select count(*) from moved),
+    update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now,
+      updated_at = v_now, sort_key = t.sort_key + tasker.path_length(v_path), active = 0,
+      retrying = 0, held = 0, cancelled = t.cancelled + (select count(*) from moved),
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
@@ -79,7 +83,8 @@ begin
   ), explained as (
     update tasker.task_details d set cancel_reason = p_args->>'reason' where d.task_uuid = v_task.task_uuid
   )
-  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token, 'worker', m.worker_uuid))
+  select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token,
+        'worker', m.worker_uuid))
       filter (where m.from_state = 'in_progress'),
     -count(*) filter (where m.from_state = 'enqueued'),
     (select array_agg(p.rule_id) from permits p), (select array_agg(p.value) from permits p)
@@ -95,6 +100,7 @@ begin
   end if;
   return jsonb_strip_nulls(jsonb_build_object('cancelled', true, 'state', 'cancelled', 'from', v_task.state,
     'finished', jsonb_build_object(v_task.task_uuid, 'cancelled'),
-    'running', v_running, 'waiters', case when v_task.waiter is not null then jsonb_build_object(v_task.task_uuid, v_task.waiter) end));
+    'running', v_running, 'waiters', case
+      when v_task.waiter is not null then jsonb_build_object(v_task.task_uuid, v_task.waiter) end));
 end
 $$;

@@ -1,5 +1,6 @@
 -- An operator action on one step, by name: reset, resolve or complete.
--- p_args: {task, step}, the fields of an item of advance_v1 (kind, n, r, x, gv), and what advance_v1 needs beside items.
+-- p_args: {task, step}, the fields of an item of advance_v1 (kind, n, r, x, gv), and what advance_v1 needs
+--   beside items.
 -- Returns: as advance_v1, or {missing: true}; `state` is the step's previous state.
 create or replace function tasker.operator_change_v1(p_args jsonb) returns jsonb
 language plpgsql

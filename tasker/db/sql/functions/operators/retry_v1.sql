@@ -1,9 +1,10 @@
--- Retries a failed task as an operator action: resets every step in `error`, in one transaction. Lost steps that may
--- run only once (on_worker_lost: fail) are left: the effect of their attempt is unknown, so an operator must name them.
+-- Retries a failed task as an operator action: resets every step in `error`, in one transaction. Lost steps
+-- that may run only once (on_worker_lost: fail) are left: the effect of their attempt is unknown, so an
+-- operator must name them.
 -- Locks: task, then as advance_v1.
 -- p_args: {task, n}.
--- Returns: as advance_v1, with the previous state of the task and the names of the steps, {state, reset, left}; a
---   cancelled task does not change; {missing: true}: no such task.
+-- Returns: as advance_v1, with the previous state of the task and the names of the steps, {state, reset,
+--   left}; a cancelled task does not change; {missing: true}: no such task.
 create or replace function tasker.retry_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -16,22 +17,29 @@ declare
   v_left jsonb;
 begin
   perform tasker.require_read_committed();
-  select t.state into v_state from tasker.tasks t where t.task_uuid = v_task for no key update;   -- rule 1: before its steps
+  -- rule 1: before its steps
+  select t.state into v_state from tasker.tasks t where t.task_uuid = v_task for no key update;
   if v_state is null then
     return jsonb_build_object('missing', true);
   end if;
 
-  select jsonb_agg(jsonb_build_object('s', q.step, 't', v_task, 'kind', 'reset', 'n', p_args->'n')) filter (where not q.once),
-    jsonb_agg(q.name order by q.step) filter (where not q.once), jsonb_agg(q.name order by q.step) filter (where q.once)
+  select jsonb_agg(jsonb_build_object('s', q.step, 't', v_task, 'kind', 'reset', 'n', p_args->'n'))
+    filter (where not q.once),
+    jsonb_agg(q.name order by q.step) filter (where not q.once),
+    jsonb_agg(q.name order by q.step) filter (where q.once)
   into v_items, v_reset, v_left from (
-    select s.workflow_step_uuid as step, s.name, ts.on_worker_lost = 'fail' and coalesce(f.error_type = 'worker_lost', false) as once
+    select s.workflow_step_uuid as step, s.name,
+      ts.on_worker_lost = 'fail' and coalesce(f.error_type = 'worker_lost', false) as once
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x
-      where x.task_uuid = v_task and x.workflow_step_uuid = s.workflow_step_uuid order by x.failure_id desc limit 1) f on true
+      where x.task_uuid = v_task and x.workflow_step_uuid = s.workflow_step_uuid
+      order by x.failure_id desc limit 1) f on true
     where s.task_uuid = v_task and s.state = 'error' and v_state <> 'cancelled') q;
 
-  return jsonb_build_object('state', v_state, 'reset', coalesce(v_reset, '[]'), 'left', coalesce(v_left, '[]'))
-    || case when v_items is null then '{}' else tasker.advance_v1(p_args - '{task,n}'::text[] || jsonb_build_object('items', v_items)) end;
+  return jsonb_build_object('state', v_state, 'reset', coalesce(v_reset, '[]'),
+    'left', coalesce(v_left, '[]'))
+    || case when v_items is null then '{}'
+      else tasker.advance_v1(p_args - '{task,n}'::text[] || jsonb_build_object('items', v_items)) end;
 end
 $$;

@@ -1,5 +1,6 @@
--- Resolves the arguments of pause_v1 and resume_v1: {namespace_id, target}, or {missing: ...}, or {final: state} for a
--- task that has ended. `target` is the displayed name: NS, NS/TEMPLATE, NS/TEMPLATE/STEP or the task's uuid.
+-- Resolves the arguments of pause_v1 and resume_v1: {namespace_id, target}, or {missing: ...}, or {final:
+-- state} for a task that has ended. `target` is the displayed name: NS, NS/TEMPLATE, NS/TEMPLATE/STEP or the
+-- task's uuid.
 create or replace function tasker.pause_target(p_args jsonb) returns jsonb
 language plpgsql stable as $$
 declare
@@ -21,7 +22,8 @@ begin
     return jsonb_build_object('missing', 'template');
   end if;
   if p_args ? 'step' and not exists (select from tasker.templates t
-      join tasker.named_tasks nt using (named_task_uuid) join tasker.template_steps ts on ts.template_id = t.template_id
+      join tasker.named_tasks nt using (named_task_uuid)
+      join tasker.template_steps ts on ts.template_id = t.template_id
       where t.namespace_id = v_namespace and nt.name = p_args->>'template' and ts.name = p_args->>'step') then
     return jsonb_build_object('missing', 'step');
   end if;

@@ -1,12 +1,12 @@
--- Pauses a namespace, or in it one template, one step of a template, or one task: running steps continue, no other step
--- of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed (tasker.hold_paused_steps).
--- The pause of a namespace is one row, however many steps wait; backlogged steps of a smaller target are marked in
--- slices.
+-- Pauses a namespace, or in it one template, one step of a template, or one task: running steps continue, no
+-- other step of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed
+-- (tasker.hold_paused_steps). The pause of a namespace is one row, however many steps wait; backlogged steps
+-- of a smaller target are marked in slices.
 -- Locks: namespace, backlog. The pauses of a namespace begin and end one after the other.
--- p_args: {namespace, template, step, task, actor, reason, slice: number of marks}; with `task` the namespace is the
---   task's.
--- Returns: {paused: true, more: true while there are steps to mark (tasker.marks_v1)}, {paused: false} if it is paused
---   already, or {missing: namespace|template|step|task}, {final: state}.
+-- p_args: {namespace, template, step, task, actor, reason, slice: number of marks}; with `task` the namespace
+--   is the task's.
+-- Returns: {paused: true, more: true while there are steps to mark (tasker.marks_v1)}, {paused: false} if it
+--   is paused already, or {missing: namespace|template|step|task}, {final: state}.
 create or replace function tasker.pause_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

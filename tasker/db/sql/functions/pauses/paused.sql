@@ -1,5 +1,5 @@
--- The pauses of a step: of its namespace, its template, its step in the template, its task. For a step that is not
--- created yet p_task is null.
+-- The pauses of a step: of its namespace, its template, its step in the template, its task. For a step that
+-- is not created yet p_task is null.
 create or replace function tasker.pauses_of(p_namespace int, p_template int, p_ordinal int, p_task uuid)
 returns setof tasker.pauses
 language sql stable as $$
@@ -11,8 +11,8 @@ language sql stable as $$
       where ts.template_id = p_template and ts.ordinal = p_ordinal))
 $$;
 
--- Those of the steps that are paused. The pauses are share-locked until the caller commits: resume_v1 waits, and then
--- finds the steps that the caller backlogged because of them.
+-- Those of the steps that are paused. The pauses are share-locked until the caller commits: resume_v1 waits,
+-- and then finds the steps that the caller backlogged because of them.
 -- Locks: pauses (shared).
 create or replace function tasker.paused_of(p_steps uuid[]) returns uuid[]
 language plpgsql as $$
@@ -28,10 +28,12 @@ begin
     return '{}';
   end if;
   perform from tasker.pauses p where p.pause_id = any (v_pauses) order by p.pause_id for key share;
-  select array_agg(s.workflow_step_uuid) into v_answer   -- a later statement: a pause may have ended meanwhile
+  -- a later statement: a pause may have ended meanwhile
+  select array_agg(s.workflow_step_uuid) into v_answer
   from tasker.workflow_steps s
   where s.workflow_step_uuid = any (p_steps) and exists (
-    select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) f where f.pause_id = any (v_pauses));
+    select from tasker.pauses_of(s.namespace_id, s.template_id, s.ordinal, s.task_uuid) f
+    where f.pause_id = any (v_pauses));
   return coalesce(v_answer, '{}');
 end
 $$;
@@ -45,8 +47,10 @@ declare
   v_namespace int;
   v_roots int[];
 begin
-  select t.namespace_id, t.roots into v_namespace, v_roots from tasker.templates t where t.template_id = p_template;
-  perform from tasker.pauses p where p.namespace_id = v_namespace and p.task_uuid is null order by p.pause_id for key share;
+  select t.namespace_id, t.roots into v_namespace, v_roots from tasker.templates t
+  where t.template_id = p_template;
+  perform from tasker.pauses p where p.namespace_id = v_namespace and p.task_uuid is null
+  order by p.pause_id for key share;
   held := array(select r.ordinal from unnest(v_roots) as r (ordinal)
     where exists (select from tasker.pauses_of(v_namespace, p_template, r.ordinal, null)));
   marked := array(select r.ordinal from unnest(held) as r (ordinal)
@@ -54,9 +58,10 @@ begin
 end
 $$;
 
--- True for a step paused by less than its namespace: by its template, its step or its task. Backlogged steps are marked
--- by it (ready_backlog.paused), so that they are not in the way of others.
-create or replace function tasker.narrowly_paused(p_namespace int, p_template int, p_ordinal int, p_task uuid) returns boolean
+-- True for a step paused by less than its namespace: by its template, its step or its task. Backlogged steps
+-- are marked by it (ready_backlog.paused), so that they are not in the way of others.
+create or replace function tasker.narrowly_paused(p_namespace int, p_template int, p_ordinal int, p_task uuid)
+returns boolean
 language sql stable as $$
   select exists (select from tasker.pauses_of(p_namespace, p_template, p_ordinal, p_task) p
     where num_nonnulls(p.template, p.task_uuid) > 0)

@@ -1,6 +1,6 @@
 -- Pauses an orchestration queue: no process takes messages from it, and sweeps ignore what waits in it, until
--- resume_queue_v1. Processes learn of it by NOTIFY, else with their next tasker.take_turn_v1. Messages taken before are
--- processed.
+-- resume_queue_v1. Processes learn of it by NOTIFY, else with their next tasker.take_turn_v1. Messages taken
+-- before are processed.
 -- p_args: {queue, actor, reason}.
 -- Returns: {paused: false} if it is paused already.
 create or replace function tasker.pause_queue_v1(p_args jsonb) returns jsonb
@@ -23,8 +23,8 @@ begin
 end
 $$;
 
--- Ends the pause of an orchestration queue; its messages are taken at once (NOTIFY), else after the next tasker.take_turn_v1
--- of a process.
+-- Ends the pause of an orchestration queue; its messages are taken at once (NOTIFY), else after the next
+-- tasker.take_turn_v1 of a process.
 -- p_args: {queue, actor, reason}.
 -- Returns: {resumed: false} if it was not paused.
 create or replace function tasker.resume_queue_v1(p_args jsonb) returns jsonb
@@ -54,10 +54,11 @@ as $$
   from tasker.pauses p where p.queue is not null
 $$;
 
--- The time since which messages of an orchestration queue are taken: infinity while it is paused, the end of its last
--- pause, null if there never was one.
+-- The time since which messages of an orchestration queue are taken: infinity while it is paused, the end of
+-- its last pause, null if there never was one.
 create or replace function tasker.queue_open_since(p_queue text) returns timestamptz
 language sql stable as $$
   select case when exists (select from tasker.pauses p where p.queue = p_queue) then 'infinity'
-    else (select max(l.created_at) from tasker.pause_log l where l.target = p_queue and l.action = 'resume') end
+    else (select max(l.created_at) from tasker.pause_log l
+      where l.target = p_queue and l.action = 'resume') end
 $$;

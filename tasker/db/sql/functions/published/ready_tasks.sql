@@ -1,7 +1,7 @@
--- Tasks with steps that could run now and are not in a queue: they wait for room in the queue (and for no pause), or
--- their retry is due and not promoted yet. Found by their steps, so blocked or waiting tasks hide none. Locks nothing:
--- the engine takes work from queues, this function is for reports. A point of priority is worth an hour of waiting
--- unless `p_age_factor` (points per hour) is given.
+-- Tasks with steps that could run now and are not in a queue: they wait for room in the queue (and for no
+-- pause), or their retry is due and not promoted yet. Found by their steps, so blocked or waiting tasks hide
+-- none. Locks nothing: the engine takes work from queues, this function is for reports. A point of priority
+-- is worth an hour of waiting unless `p_age_factor` (points per hour) is given.
 create or replace function tasker.get_next_ready_tasks(p_limit int default 5, p_age_factor float8 default 1.0)
 returns table (task_uuid uuid, task_name text, priority int, namespace_name text, ready_steps_count bigint,
   computed_priority numeric, current_state text)
@@ -20,7 +20,8 @@ as $$
   join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
   join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
   cross join lateral (select
-    round(t.priority + ($2 * extract(epoch from tasker.now() - t.created_at) / 3600)::numeric, 4) as computed) p
+    round(t.priority + ($2 * extract(epoch from tasker.now() - t.created_at) / 3600)::numeric,
+      4) as computed) p
   where not t.complete
   order by p.computed desc, t.created_at, t.task_uuid limit $1
 $$;
@@ -47,6 +48,8 @@ as $$
   join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
   cross join lateral (select count(*) as steps from tasker.workflow_steps s
     left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
-    where s.task_uuid = t.task_uuid and (not (b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) or (s.due_at <= tasker.now() and s.state = 'waiting_for_retry'))) r
+    where s.task_uuid = t.task_uuid
+      and (not (b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[]))
+      or (s.due_at <= tasker.now() and s.state = 'waiting_for_retry'))) r
   where t.task_uuid = $1 and not t.complete and r.steps > 0
 $$;

@@ -1,12 +1,13 @@
--- Deletes one slice of the finished tasks of a template, the oldest first, with all their rows, in this transaction: as
--- many tasks as have `steps` steps, and at least one. Skips tasks that another transaction has locked, and judges again
--- under the locks: a task that runs again is kept, and so is one with a pending dead letter or in a replay
--- (tasker.is_kept). Templates are kept; an ended replay is deleted with the last of its tasks.
+-- Deletes one slice of the finished tasks of a template, the oldest first, with all their rows, in this
+-- transaction: as many tasks as have `steps` steps, and at least one. Skips tasks that another transaction
+-- has locked, and judges again under the locks: a task that runs again is kept, and so is one with a pending
+-- dead letter or in a replay (tasker.is_kept). Templates are kept; an ended replay is deleted with the last
+-- of its tasks.
 -- Locks: tasks (skips), dead letters, steps.
--- p_args: {named_task_uuid, failed, before, pending_before (older dead letters retain no task; null: all do), steps,
---   after: {at, task} (end of the slice before)}
--- Returns: {tasks, steps: numbers deleted, kept: number of tasks of the slice that were not, after: start of the next
---   slice, null: there is none}
+-- p_args: {named_task_uuid, failed, before, pending_before (older dead letters retain no task; null: all do),
+--   steps, after: {at, task} (end of the slice before)}
+-- Returns: {tasks, steps: numbers deleted, kept: number of tasks of the slice that were not, after: start of
+--   the next slice, null: there is none}
 create or replace function tasker.prune_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -29,12 +30,15 @@ declare
 begin
   perform tasker.require_read_committed();
   select array_agg(q.task_uuid order by q.completed_at, q.task_uuid),
-    (array_agg(jsonb_build_object('at', q.completed_at, 'task', q.task_uuid) order by q.completed_at desc, q.task_uuid desc))[1]
+    (array_agg(jsonb_build_object('at', q.completed_at, 'task', q.task_uuid)
+        order by q.completed_at desc, q.task_uuid desc))[1]
   into v_found, v_after from (
-    select n.task_uuid, n.completed_at, sum(n.total) over (order by n.completed_at, n.task_uuid) - n.total as before_it
+    select n.task_uuid, n.completed_at,
+      sum(n.total) over (order by n.completed_at, n.task_uuid) - n.total as before_it
     from (select t.task_uuid, t.completed_at, t.total from tasker.tasks t
       where t.complete and t.named_task_uuid = v_named and t.troubled = v_failed
-        and t.completed_at < v_before and t.completed_at >= v_at and (t.completed_at, t.task_uuid) > (v_at, v_task)
+        and t.completed_at < v_before and t.completed_at >= v_at
+        and (t.completed_at, t.task_uuid) > (v_at, v_task)
       order by t.completed_at, t.task_uuid limit 1000) n) q
   where q.before_it < (p_args->>'steps')::int;
   if v_found is null then
@@ -70,7 +74,8 @@ begin
   delete from tasker.task_moves m where m.task_uuid = any (v_tasks);
   delete from tasker.pauses p where p.task_uuid = any (v_tasks);
   delete from tasker.tasks_dlq e where e.task_uuid = any (v_tasks);
-  with items as (delete from tasker.dlq_replay_items i where i.task_uuid = any (v_tasks) returning i.replay_uuid)
+  with items as (delete from tasker.dlq_replay_items i where i.task_uuid = any (v_tasks)
+    returning i.replay_uuid)
   select array_agg(distinct i.replay_uuid) into v_replays from items i;
   delete from tasker.dlq_replays r where r.replay_uuid = any (v_replays) and r.finished_at is not null
     and not exists (select from tasker.dlq_replay_items i where i.replay_uuid = r.replay_uuid);

@@ -1,6 +1,7 @@
--- Makes the schedules of a template's plan the declared ones of that template, unless a higher version is registered: an
--- older one that comes late changes nothing. Those that an earlier version declared and this one does not are removed:
--- they rest, with their history. One that stays as it is keeps its next fire time; one that changed begins anew now.
+-- Makes the schedules of a template's plan the declared ones of that template, unless a higher version is
+-- registered: an older one that comes late changes nothing. Those that an earlier version declared and this
+-- one does not are removed: they rest, with their history. One that stays as it is keeps its next fire time;
+-- one that changed begins anew now.
 -- Locks: schedules.
 create or replace function tasker.declare_schedules(p_plan jsonb, p_namespace int) returns void
 language plpgsql
@@ -18,19 +19,22 @@ begin
       where h.namespace_id = p_namespace and h.template = v_template and h.declared) then
     return;
   end if;
-  if exists (select from tasker.named_tasks n where n.namespace_id = p_namespace and n.name = v_template and n.template_id is not null
+  if exists (select from tasker.named_tasks n
+      where n.namespace_id = p_namespace and n.name = v_template and n.template_id is not null
       and tasker.version_order(n.version) collate "C" > tasker.version_order(v_version) collate "C") then
     return;
   end if;
-  perform from tasker.schedules h where h.namespace_id = p_namespace and h.template = v_template order by h.name for update;
+  perform from tasker.schedules h where h.namespace_id = p_namespace and h.template = v_template
+  order by h.name for update;
 
   with given as (
-    select d.schedule->>'name' as name, d.schedule->'spec' as spec from jsonb_array_elements(v_declared) as d (schedule)
+    select d.schedule->>'name' as name, d.schedule->'spec' as spec
+    from jsonb_array_elements(v_declared) as d (schedule)
   ), written as (
     insert into tasker.schedules as h (namespace_id, template, name, version, declared, spec, anchor_at)
     select p_namespace, v_template, g.name, v_version, true, g.spec, v_now from given g order by g.name
-    on conflict (namespace_id, template, name) do update set version = excluded.version, declared = true, removed = false,
-      spec = excluded.spec, revision = h.revision + 1, updated_at = v_now,
+    on conflict (namespace_id, template, name) do update set version = excluded.version, declared = true,
+      removed = false, spec = excluded.spec, revision = h.revision + 1, updated_at = v_now,
       anchor_at = case when h.spec = excluded.spec and not h.removed then h.anchor_at else v_now end,
       next_at = case when h.spec = excluded.spec and not h.removed then h.next_at end
     returning h.schedule_uuid, h.next_at, h.paused
@@ -40,17 +44,21 @@ begin
   perform tasker.set_schedule_timer(b.schedule, v_now) from unnest(v_begin) as b (schedule);
 
   with gone as (
-    update tasker.schedules h set removed = true, next_at = null, revision = h.revision + 1, updated_at = v_now
+    update tasker.schedules h set removed = true, next_at = null, revision = h.revision + 1,
+      updated_at = v_now
     where h.namespace_id = p_namespace and h.template = v_template and h.declared and not h.removed
-      and h.name <> all (array(select d.schedule->>'name' from jsonb_array_elements(v_declared) as d (schedule)))
+      and h.name <> all (array(select d.schedule->>'name'
+          from jsonb_array_elements(v_declared) as d (schedule)))
     returning h.schedule_uuid
   )
   select array_agg(g.schedule_uuid) into v_gone from gone g;
-  perform tasker.set_schedule_timer(g.schedule, tasker.backfill_due(g.schedule)) from unnest(v_gone) as g (schedule);
+  perform tasker.set_schedule_timer(g.schedule, tasker.backfill_due(g.schedule))
+  from unnest(v_gone) as g (schedule);
 end
 $$;
 
--- Sets the timer of a schedule; null: it has none. The timekeeper is notified, if it is due before it looks again.
+-- Sets the timer of a schedule; null: it has none. The timekeeper is notified, if it is due before it looks
+-- again.
 create or replace function tasker.set_schedule_timer(p_schedule uuid, p_due timestamptz) returns void
 language plpgsql as $$
 begin
@@ -61,12 +69,14 @@ begin
   insert into tasker.timers as m (subject, kind, due_at, token) values (p_schedule, 's', p_due, 0)
   on conflict (subject, kind) do update set due_at = excluded.due_at;
   if p_due < tasker.now() + interval '1500 milliseconds' then
-    perform pg_notify('tasker_timers', greatest(0, ceil(extract(epoch from p_due - tasker.now()) * 1000))::text);
+    perform pg_notify('tasker_timers',
+      greatest(0, ceil(extract(epoch from p_due - tasker.now()) * 1000))::text);
   end if;
 end
 $$;
 
--- When a schedule that is paused or removed is due: now, if a backfill waits, which does not regard either; else never.
+-- When a schedule that is paused or removed is due: now, if a backfill waits, which does not regard either;
+-- else never.
 create or replace function tasker.backfill_due(p_schedule uuid) returns timestamptz
 language sql stable as $$
   select case when exists (select from tasker.schedule_fires f

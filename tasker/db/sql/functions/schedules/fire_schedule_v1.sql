@@ -1,13 +1,15 @@
--- Writes what a process decided for a schedule that was due, or what an operator triggered: submits the tasks, records
--- each fire time, and sets the next timer, in one transaction. A decision that was made from an earlier state of the
--- schedule is refused (`revision`), so any number of processes may decide at the same moment; and a fire time that has
--- a task, or an outcome, gets no other one (the key of schedule_fires, and the identity of the task).
+-- Writes what a process decided for a schedule that was due, or what an operator triggered: submits the
+-- tasks, records each fire time, and sets the next timer, in one transaction. A decision that was made from
+-- an earlier state of the schedule is refused (`revision`), so any number of processes may decide at the same
+-- moment; and a fire time that has a task, or an outcome, gets no other one (the key of schedule_fires, and
+-- the identity of the task).
 -- Locks: schedule, then as submit_v1.
--- p_args: as submit_v1 without tasks and announce, and {schedule, revision, anchor_at, next_at, due_at (absent: it has
---   no timer), fires: [{fire_at, kind, outcome, detail, task: as in submit_v1, with outcome `fired`}], keep_days,
---   keep_fires}. With `trigger` only the tasks are submitted and recorded: anchor, next fire time and timer stay.
--- Returns: as submit_v1, with {moved: true} if the schedule changed meanwhile (nothing is written), or {due_ms: until
---   its timer}.
+-- p_args: as submit_v1 without tasks and announce, and {schedule, revision, anchor_at, next_at, due_at
+--   (absent: it has no timer), fires: [{fire_at, kind, outcome, detail, task: as in submit_v1, with outcome
+--   `fired`}], keep_days, keep_fires}. With `trigger` only the tasks are submitted and recorded: anchor, next
+--   fire time and timer stay.
+-- Returns: as submit_v1, with {moved: true} if the schedule changed meanwhile (nothing is written), or
+--   {due_ms: until its timer}.
 create or replace function tasker.fire_schedule_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -23,8 +25,10 @@ declare
   v_answer jsonb := '{}';
 begin
   perform tasker.require_read_committed();
-  perform from tasker.schedules h where h.schedule_uuid = v_id and h.revision = (p_args->>'revision')::bigint for update;
-  if not found or v_trigger and exists (select from tasker.schedule_fires f, jsonb_array_elements(p_args->'fires') as g (fire)
+  perform from tasker.schedules h
+  where h.schedule_uuid = v_id and h.revision = (p_args->>'revision')::bigint for update;
+  if not found or v_trigger
+    and exists (select from tasker.schedule_fires f, jsonb_array_elements(p_args->'fires') as g (fire)
       where f.schedule_uuid = v_id and f.fire_at = (g.fire->>'fire_at')::timestamptz) then
     return '{"moved": true}';
   end if;
@@ -34,7 +38,8 @@ begin
   where g.fire ? 'task' and not exists (select from tasker.schedule_fires f
     where f.schedule_uuid = v_id and f.fire_at = (g.fire->>'fire_at')::timestamptz and f.outcome <> 'queued');
   if v_tasks is not null then
-    v_answer := tasker.submit_v1((p_args - array['fires', 'schedule']) || jsonb_build_object('tasks', v_tasks, 'announce', true));
+    v_answer := tasker.submit_v1((p_args - array['fires', 'schedule'])
+      || jsonb_build_object('tasks', v_tasks, 'announce', true));
     if v_answer ? 'forgotten' then
       return v_answer;
     end if;
@@ -43,24 +48,30 @@ begin
   with given as (
     select f.*, case when f.outcome = 'fired' then coalesce(
       (select t.task_uuid from tasker.tasks t where t.task_uuid = (f.task->>'id')::uuid),
-      (select d.task_uuid from tasker.task_details d where d.identity_hash = f.task->>'identity')) end as task_uuid
-    from jsonb_to_recordset(p_args->'fires') as f (fire_at timestamptz, kind text, outcome text, detail jsonb, task jsonb)
+      (select d.task_uuid from tasker.task_details d
+        where d.identity_hash = f.task->>'identity')) end as task_uuid
+    from jsonb_to_recordset(p_args->'fires') as f (fire_at timestamptz, kind text, outcome text,
+      detail jsonb, task jsonb)
   ), recorded as (
-    insert into tasker.schedule_fires as f (schedule_uuid, fire_at, kind, outcome, task_uuid, decided_at, detail)
+    insert into tasker.schedule_fires as f (schedule_uuid, fire_at, kind, outcome, task_uuid,
+      decided_at, detail)
     select v_id, g.fire_at, g.kind, g.outcome, g.task_uuid, v_now, g.detail from given g order by g.fire_at
-    on conflict (schedule_uuid, fire_at) do update set outcome = excluded.outcome, task_uuid = excluded.task_uuid,
+    on conflict (schedule_uuid, fire_at) do update set outcome = excluded.outcome,
+      task_uuid = excluded.task_uuid,
       decided_at = excluded.decided_at, detail = coalesce(excluded.detail, f.detail)
       where f.outcome = 'queued'
     returning f.kind, f.fire_at, f.task_uuid
   ), submitted as (
-    select max(r.fire_at) as newest, array_agg(r.task_uuid) filter (where r.kind in ('schedule', 'trigger')) as running,
+    select max(r.fire_at) as newest,
+      array_agg(r.task_uuid) filter (where r.kind in ('schedule', 'trigger')) as running,
       array_agg(r.task_uuid) filter (where r.kind in ('missed', 'backfill')) as catching_up
     from recorded r where r.task_uuid is not null
   )
   update tasker.schedules h set revision = h.revision + 1, updated_at = v_now,
     anchor_at = case when v_trigger then h.anchor_at else (p_args->>'anchor_at')::timestamptz end,
     next_at = case when v_trigger then h.next_at else (p_args->>'next_at')::timestamptz end,
-    running = tasker.open_tasks(h.running, s.running), catching_up = tasker.open_tasks(h.catching_up, s.catching_up),
+    running = tasker.open_tasks(h.running, s.running),
+    catching_up = tasker.open_tasks(h.catching_up, s.catching_up),
     last_fire_at = greatest(h.last_fire_at, s.newest),
     last_fired_at = case when s.newest is null then h.last_fired_at else v_now end
   from submitted s where h.schedule_uuid = v_id;
@@ -70,7 +81,8 @@ begin
 
   delete from tasker.schedule_fires f where f.schedule_uuid = v_id and f.fire_at in (
     select o.fire_at from tasker.schedule_fires o
-    where o.schedule_uuid = v_id and o.outcome <> 'queued' and o.decided_at < v_now - make_interval(days => v_keep_days)
+    where o.schedule_uuid = v_id and o.outcome <> 'queued'
+      and o.decided_at < v_now - make_interval(days => v_keep_days)
       and o.fire_at < (select k.fire_at from tasker.schedule_fires k where k.schedule_uuid = v_id
         order by k.fire_at desc offset v_keep_fires - 1 limit 1)
     order by o.fire_at limit 20);
@@ -79,7 +91,8 @@ begin
 end
 $$;
 
--- The tasks among both lists that are open: at most the last 100, which is more than any policy but `allow` needs.
+-- The tasks among both lists that are open: at most the last 100, which is more than any policy but `allow`
+-- needs.
 create or replace function tasker.open_tasks(p_before uuid[], p_new uuid[]) returns uuid[]
 language sql stable as $$
   select coalesce((array_agg(q.task_uuid order by q.n))[greatest(1, count(*) - 99)::int:], '{}')

@@ -1,6 +1,6 @@
--- A shard of the namespace's counters that no open transaction has locked; this transaction has it until it ends. Tries
--- the usual shard of the session first: a client may keep the transaction of its submission open for any time, and no
--- writer may wait for that.
+-- A shard of the namespace's counters that no open transaction has locked; this transaction has it until it
+-- ends. Tries the usual shard of the session first: a client may keep the transaction of its submission open
+-- for any time, and no writer may wait for that.
 -- Locks: counters of a namespace (advisory, without waiting).
 create or replace function tasker.free_shard(p_namespace int) returns int
 language plpgsql as $$

@@ -1,21 +1,22 @@
--- Creates tasks of one template with their steps, and enqueues the roots (or backlogs them, beyond the window; those
--- that wait for a time, of the task or of the step, get timers). The
--- roots are claimed at once for the worker in the submitting process, if there is one that has slots for all of them
--- and serves them, and if nothing of their namespace waits in the queue or the backlog. Sorted by identity hash, ON
--- CONFLICT DO NOTHING: a duplicate creates nothing and is answered on its own. The commit notifies the workers of the
+-- Creates tasks of one template with their steps, and enqueues the roots (or backlogs them, beyond the
+-- window; those that wait for a time, of the task or of the step, get timers). The roots are claimed at once
+-- for the worker in the submitting process, if there is one that has slots for all of them and serves them,
+-- and if nothing of their namespace waits in the queue or the backlog. Sorted by identity hash, ON CONFLICT
+-- DO NOTHING: a duplicate creates nothing and is answered on its own. The commit notifies the workers of the
 -- namespace, unless the caller wakes them afterwards (`announce`: false).
--- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may remember the
--- identifier of a template that means another one, after the database was restored to an earlier moment or created
--- anew.
--- Locks: identities, pauses (shared), counters. Identities are inserted in their order, so that two submissions
---   never wait for each other in a circle.
--- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter (notified of the
---   ends of the tasks), tasks: [{id, identity, context, priority, correlation, parent_correlation, initiator,
---   source_system, reason, tags, trace, run_at, delay_ms, expires_ms, deadline or deadline_ms}], and, if there is a
---   worker, the fields by which a caller of advance_v1 describes itself: worker, slots, namespace_ids, unserved,
---   timeout_ms, grace_ms}. Task ids end in 24 zero bits (see tasker.step_uuid).
--- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten}; for claimed roots `claims` and
---   `tasks` as in claim_v1.
+-- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may
+-- remember the identifier of a template that means another one, after the database was restored to an earlier
+-- moment or created anew.
+-- Locks: identities, pauses (shared), counters. Identities are inserted in their order, so that two
+--   submissions never wait for each other in a circle.
+-- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
+--   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
+--   parent_correlation, initiator, source_system, reason, tags, trace, run_at, delay_ms, expires_ms, deadline
+--   or deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
+--   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
+--   tasker.step_uuid).
+-- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten}; for claimed roots `claims`
+--   and `tasks` as in claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -68,16 +69,20 @@ begin
   end if;
 
   with given as (
-    select t.*, s.start, coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
+    select t.*, s.start,
+      coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
     from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
-      correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text, tags jsonb, trace jsonb,
+      correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text,
+      tags jsonb, trace jsonb,
       run_at timestamptz, delay_ms numeric, expires_ms numeric, deadline timestamptz, deadline_ms numeric)
-    cross join lateral (select case when t.run_at > v_now then t.run_at when t.delay_ms > 0 then v_now + tasker.ms(t.delay_ms) end as start) s
+    cross join lateral (select case when t.run_at > v_now then t.run_at
+        when t.delay_ms > 0 then v_now + tasker.ms(t.delay_ms) end as start) s
   ), detailed as (
-    insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context, context_bytes, initiator,
-      source_system, reason, tags, trace, requested_at, deadline_at)
-    select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'), pg_column_size(coalesce(g.context, '{}')),
-      coalesce(g.initiator, 'unknown'), coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
+    insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context,
+      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at)
+    select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
+      pg_column_size(coalesce(g.context, '{}')), coalesce(g.initiator, 'unknown'),
+      coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
       array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at
     from given g order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
@@ -85,11 +90,13 @@ begin
   select array_agg(g.id order by g.start nulls first, g.priority desc nulls last, g.id),
     array_agg(coalesce(g.priority, 0) order by g.start nulls first, g.priority desc nulls last, g.id),
     array_agg(g.start order by g.start nulls first, g.priority desc nulls last, g.id), min(g.start),
-    jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms)) filter (where g.expires_ms is not null),
+    jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms))
+      filter (where g.expires_ms is not null),
     jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null)
   into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines
   from given g
-  where (g.id in (select d.task_uuid from detailed d)) is true;   -- a hashed look-up, whatever the settings, not a join
+  -- a hashed look-up, whatever the settings, not a join
+  where (g.id in (select d.task_uuid from detailed d)) is true;
   if v_created is null then
     return jsonb_build_object('created', '[]'::jsonb);
   end if;
@@ -108,15 +115,18 @@ begin
     v_roots := array(select r from unnest(v_roots) r where r <> all (v_gated) order by 1);
   end if;
   if v_soonest is not null then   -- the tasks that wait come last, and have no room
-    v_room := least(v_room, cardinality(v_roots) * (select count(*) from unnest(v_starts) s where s is null)::int);
+    v_room := least(v_room,
+      cardinality(v_roots) * (select count(*) from unnest(v_starts) s where s is null)::int);
   end if;
   if v_soonest is not null or v_gated <> '{}' then
-    select coalesce(jsonb_object_agg(tasker.step_uuid(c.id, r.ordinal + 1), r.time), '{}'), min(r.time) into v_times, v_soonest
+    select coalesce(jsonb_object_agg(tasker.step_uuid(c.id, r.ordinal + 1), r.time), '{}'), min(r.time)
+    into v_times, v_soonest
     from unnest(v_created, v_starts) as c (id, start)
     cross join lateral (
       select o as ordinal, c.start as time from unnest(v_roots) o where c.start is not null
       union all
-      select o, greatest(c.start, v_now, tasker.begins_in_time(tasker.step_begins_at(c.id, v_template, o, greatest(c.start, v_now)),
+      select o, greatest(c.start, v_now,
+        tasker.begins_in_time(tasker.step_begins_at(c.id, v_template, o, greatest(c.start, v_now)),
         (v_deadlines->>c.id::text)::timestamptz)) from unnest(v_gated) o) r;
   end if;
 
@@ -130,40 +140,49 @@ begin
   v_place := case when v_claimed then 'claim' else 'enqueue' end;
   v_path := tasker.placed_path(tasker.path_code('pending'), v_place);
 
-  insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key, next_seq,
-    total, active, held, created_at, updated_at, waiter, gates, run_at)
+  insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority,
+    sort_key, next_seq, total, active, held, created_at, updated_at, waiter, gates, run_at)
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
-    p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now, (p_args->>'waiter')::uuid,
-    v_gates | case when v_deadlines ? c.id::text then 256 else 0 end, c.start
+    p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now,
+    (p_args->>'waiter')::uuid, v_gates | case when v_deadlines ? c.id::text then 256 else 0 end, c.start
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)
-  cross join lateral (select greatest(0, least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
-  cross join lateral (select e.enqueued, case when e.enqueued > 0 then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
-    else tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies') end) as p (enqueued, path);
+  cross join lateral (select greatest(0,
+      least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
+  cross join lateral (select e.enqueued, case
+    when e.enqueued > 0 then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
+    else tasker.path_code('pending')
+      || tasker.task_path('pending', 'waiting_for_dependencies') end) as p (enqueued, path);
 
   insert into tasker.task_moves (task_uuid, path, sort_key, created_at)
   select t.task_uuid, case t.state when 'steps_in_process'
     then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
-    else tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies') end, t.sort_key, v_now
+    else tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies') end,
+      t.sort_key, v_now
   from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
 
-  insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal, name, state, unmet,
-    max_attempts, retryable, sort_key, claim_token, attempts, worker_uuid, started_at, deadline_at, hinted_at, hint_count,
-    due_at, created_at, updated_at)
+  insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal,
+    name, state, unmet, max_attempts, retryable, sort_key, claim_token, attempts, worker_uuid, started_at,
+    deadline_at, hinted_at, hint_count, due_at, created_at, updated_at)
   select tasker.step_uuid(c.id, ts.ordinal + 1), c.id, v_namespace, v_template, ts.ordinal, ts.name,
-    case when e.now then tasker.place_state(v_place) else 'pending' end, ts.unmet, ts.max_attempts, ts.retryable,
+    case when e.now then tasker.place_state(v_place) else 'pending' end, ts.unmet,
+      ts.max_attempts, ts.retryable,
     case when e.now then 1 + tasker.path_length(v_path) else 1 end,
     case when e.now then tasker.place_token(v_place, 0) else 0 end,
     case when e.now then tasker.place_attempts(v_place, 0) else 0 end,
-    case when e.now and v_claimed then (p_args->>'worker')::uuid end, case when e.now and v_claimed then v_now end,
+    case when e.now and v_claimed then (p_args->>'worker')::uuid end,
+      case when e.now and v_claimed then v_now end,
     case when e.now and v_claimed
       then tasker.deadline(v_now, coalesce(ts.timeout_ms, v_timeout_ms), v_grace_ms) end,
     case when e.now and not v_claimed then v_now end, case when e.now and not v_claimed then 1 else 0 end,
-    case when ts.unmet = 0 then (v_times->>tasker.step_uuid(c.id, ts.ordinal + 1)::text)::timestamptz end, v_now, v_now
+    case when ts.unmet = 0 then (v_times->>tasker.step_uuid(c.id, ts.ordinal + 1)::text)::timestamptz end,
+      v_now, v_now
   from unnest(v_created) with ordinality as c (id, n)
   join tasker.template_steps ts on ts.template_id = v_template and ts.is_static
-  cross join lateral (select ts.unmet = 0 and ts.ordinal <> all (v_gated)   -- up to the last root with room, in the order of ordinals
-    and ts.ordinal <= coalesce(v_roots[least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots))], -1)) as e (now)
+  -- up to the last root with room, in the order of ordinals
+  cross join lateral (select ts.unmet = 0 and ts.ordinal <> all (v_gated)
+    and ts.ordinal <= coalesce(
+      v_roots[least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots))], -1)) as e (now)
   order by 1;   -- the steps of a task are stored side by side, so that a write finds room on their page
 
   -- The roots: claimed, or enqueued while there is room, in the order of the tasks; the rest is backlogged.
@@ -179,41 +198,52 @@ begin
     from roots r where r.nth > v_room and not v_times ? r.step::text
   ), timed as (
     insert into tasker.timers (subject, kind, due_at, task_uuid, token)
-    select t.step::uuid, 'b', t.time::timestamptz, (left(t.step, 30) || '000000')::uuid, 0 from jsonb_each_text(v_times) as t (step, time)
+    select t.step::uuid, 'b', t.time::timestamptz, (left(t.step, 30) || '000000')::uuid, 0
+    from jsonb_each_text(v_times) as t (step, time)
     union all
-    select t.task::uuid, 'x', t.time::timestamptz, t.task::uuid, 0 from jsonb_each_text(v_expiries) as t (task, time)
+    select t.task::uuid, 'x', t.time::timestamptz, t.task::uuid, 0
+    from jsonb_each_text(v_expiries) as t (task, time)
     union all
-    select t.task::uuid, 'd', t.time::timestamptz, t.task::uuid, 0 from jsonb_each_text(v_deadlines) as t (task, time)
+    select t.task::uuid, 'd', t.time::timestamptz, t.task::uuid, 0
+    from jsonb_each_text(v_deadlines) as t (task, time)
   ), logged as (
-    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token, worker_uuid, created_at)
+    insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token,
+      worker_uuid, created_at)
     select r.step, v_path, 1 + tasker.path_length(v_path), tasker.place_attempts(v_place, 0),
       tasker.place_token(v_place, 0), case when v_claimed then (p_args->>'worker')::uuid end, v_now
     from roots r where r.nth <= v_room
   )
   select case when not v_claimed then
-      jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id) order by r.nth) end,
+      jsonb_agg(jsonb_build_object('namespace', v_namespace_name, 'step', r.step, 'task', r.id)
+        order by r.nth) end,
     case when v_claimed then jsonb_build_object('claims', jsonb_agg(tasker.claim_json(r.step, r.id,
-        (select ts.name from tasker.template_steps ts where ts.template_id = v_template and ts.ordinal = r.ordinal),
-        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0), null, null, null)
+        (select ts.name from tasker.template_steps ts
+          where ts.template_id = v_template and ts.ordinal = r.ordinal),
+        v_template, r.ordinal, tasker.place_token(v_place, 0), tasker.place_attempts(v_place, 0),
+        null, null, null)
         order by r.nth),
       'tasks', (select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
-          'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}'   -- its timer is written by this statement
+          -- its timer is written by this statement
+          'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}'
           else jsonb_build_object('left_ms', ceil(extract(epoch from d.deadline_at - v_now) * 1000)) end)
         from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end
   into v_send, v_started from roots r where r.nth <= v_room;
 
-  perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)]) where v_send is not null;
+  perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)])
+  where v_send is not null;
   if v_send is not null and (p_args->'announce' = 'false') is not true then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
   end if;
   if v_deadlines is not null then
-    v_soonest := least(v_soonest, (select min(t.time::timestamptz) from jsonb_each_text(v_deadlines) as t (task, time)));
+    v_soonest := least(v_soonest,
+      (select min(t.time::timestamptz) from jsonb_each_text(v_deadlines) as t (task, time)));
   end if;
   if v_soonest < v_now + interval '1500 milliseconds' then   -- before the timekeeper looks again
     perform pg_notify('tasker_timers', greatest(0, ceil(extract(epoch from v_soonest - v_now) * 1000))::text);
   end if;
-  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now, 'steps', v_static_count,
-    'send', v_send, 'held', not v_claimed and (v_send is null
-      or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots)))) || coalesce(v_started, '{}');
+  return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now,
+    'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null
+      or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots))))
+  || coalesce(v_started, '{}');
 end
 $$;

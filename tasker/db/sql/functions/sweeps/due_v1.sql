@@ -1,15 +1,17 @@
--- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be handed off to
--- the caller. Cancels tasks that have expired (tasker.expire_tasks), and those that give way under a limit
--- (tasker.cancel_tasks); fails those whose deadline has passed (tasker.fail_overdue_tasks). Takes the longest due ones of the tasks that it can
--- lock (SKIP LOCKED), so any number of processes may run it, and a locked task delays only its own steps. With
--- `turn_ms` one of them is the timekeeper (tasker.keep_time): it moves what is due, the others only what has been due
--- for `late_ms`, so a hundred processes need not watch the same timers, and those of a dead timekeeper are late by little.
--- Grants permits of noted keys (tasker.grant_noted). Schedules that are due are only named: a process computes what follows (tasker.fire_schedule_v1).
+-- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be
+-- handed off to the caller. Cancels tasks that have expired (tasker.expire_tasks), and those that give way
+-- under a limit (tasker.cancel_tasks); fails those whose deadline has passed (tasker.fail_overdue_tasks).
+-- Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
+-- it, and a locked task delays only its own steps. With `turn_ms` one of them is the timekeeper
+-- (tasker.keep_time): it moves what is due, the others only what has been due for `late_ms`, so a hundred
+-- processes need not watch the same timers, and those of a dead timekeeper are late by little.
+-- Grants permits of noted keys (tasker.grant_noted). Schedules that are due are only named: a process
+-- computes what follows (tasker.fire_schedule_v1).
 -- Locks: tasks (skips), then as advance_v1, then as grant_noted.
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
--- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null: nothing
---   waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of tasks locked by
---   other transactions are due), and schedules (identifiers of those that are due).
+-- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null:
+--   nothing waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of
+--   tasks locked by other transactions are due), and schedules (identifiers of those that are due).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -22,7 +24,8 @@ as $$
 declare
   v_now constant timestamptz := tasker.now();
   v_limit constant int not null := (p_args->>'limit')::int;
-  v_keeper constant boolean := coalesce(tasker.keep_time((p_args->>'worker')::uuid, (p_args->>'turn_ms')::numeric), true);
+  v_keeper constant boolean := coalesce(tasker.keep_time((p_args->>'worker')::uuid,
+      (p_args->>'turn_ms')::numeric), true);
   v_until constant timestamptz := v_now - case when v_keeper then interval '0'
     else tasker.ms(coalesce((p_args->>'late_ms')::numeric, 0)) end;
   v_items jsonb;
@@ -37,11 +40,15 @@ declare
   v_schedules jsonb;
   v_granted jsonb;
 begin
-  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid, 'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
-    'k', q.token) || case q.kind when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
+  select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid,
+    'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
+    'k', q.token) || case q.kind
+      when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
       filter (where q.kind in ('r', 'b')), array_agg(q.subject) filter (where q.kind = 'x'),
-    array_agg(q.subject) filter (where q.kind = 'd'), array_agg(q.subject) filter (where q.kind = 'c'), count(*)
-  into v_items, v_expired, v_overdue, v_giving_way, v_found   -- the token: a later failure of the same step is not due yet
+    array_agg(q.subject) filter (where q.kind = 'd'),
+    array_agg(q.subject) filter (where q.kind = 'c'), count(*)
+  -- the token: a later failure of the same step is not due yet
+  into v_items, v_expired, v_overdue, v_giving_way, v_found
   from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
         from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
         where m.due_at <= v_until
@@ -52,13 +59,16 @@ begin
   v_items := tasker.fail_unstartable_steps(v_items);
   if v_items is not null then
     v_failed := v_answer;
-    v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false, 'grants', false));
-    v_answer := v_answer || jsonb_build_object('promoted', coalesce((v_failed->>'promoted')::int, 0) + jsonb_array_length(v_items)
+    v_answer := tasker.advance_v1(p_args
+      || jsonb_build_object('items', v_items, 'wait', false, 'grants', false));
+    v_answer := v_answer || jsonb_build_object(
+      'promoted', coalesce((v_failed->>'promoted')::int, 0) + jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
     if v_overdue is not null then
       v_answer := tasker.merged_ends(v_failed, v_answer);
     end if;
-    delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)   -- of a step that waits no more
+    -- of a step that waits no more
+    delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)
     where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
   end if;
   if v_expired is not null then
@@ -74,11 +84,14 @@ begin
       or exists (select from tasker.tasks t where t.task_uuid = m.task_uuid))
     order by m.due_at limit v_limit) q;
   v_granted := tasker.grant_noted(p_args || jsonb_build_object('slots',   -- also for the steps above
-    greatest(0, coalesce((p_args->>'slots')::int, 0) - coalesce(jsonb_array_length(nullif(v_answer->'claims', 'null')), 0))), v_until);
+    greatest(0, coalesce((p_args->>'slots')::int, 0)
+      - coalesce(jsonb_array_length(nullif(v_answer->'claims', 'null')), 0))), v_until);
   if v_granted <> '{}' then
     v_answer := v_answer || jsonb_build_object(
-      'claims', nullif(coalesce(nullif(v_answer->'claims', 'null'), '[]') || coalesce(v_granted->'claims', '[]'), '[]'),
-      'send', nullif(coalesce(nullif(v_answer->'send', 'null'), '[]') || coalesce(v_granted->'send', '[]'), '[]'),
+      'claims', nullif(coalesce(nullif(v_answer->'claims', 'null'), '[]')
+        || coalesce(v_granted->'claims', '[]'), '[]'),
+      'send', nullif(coalesce(nullif(v_answer->'send', 'null'), '[]')
+        || coalesce(v_granted->'send', '[]'), '[]'),
       'promoted', coalesce((v_answer->>'promoted')::int, 0) + coalesce((v_granted->>'granted')::int, 0));
   end if;
   if v_found = v_limit then

@@ -1,6 +1,7 @@
--- Cancels expired tasks of which no step was ever claimed, with the reason `expired`, and deletes the timers of all. The
--- caller has locked the tasks.
--- Locks: steps, then as cancel_v1. Those of a task in their order, so that none is claimed between the look and the end.
+-- Cancels expired tasks of which no step was ever claimed, with the reason `expired`, and deletes the timers
+-- of all. The caller has locked the tasks.
+-- Locks: steps, then as cancel_v1. Those of a task in their order, so that none is claimed between the look
+--   and the end.
 -- Returns: p_answer with the tasks that ended (`finished`, `waiters`), which count as promoted.
 create or replace function tasker.expire_tasks(p_tasks uuid[], p_args jsonb, p_answer jsonb) returns jsonb
 language plpgsql as $$
@@ -10,7 +11,8 @@ declare
   v_answer jsonb;
 begin
   foreach v_task in array array(select t from unnest(p_tasks) t order by t) loop
-    perform from tasker.workflow_steps s where s.task_uuid = v_task order by s.workflow_step_uuid for no key update;
+    perform from tasker.workflow_steps s where s.task_uuid = v_task
+    order by s.workflow_step_uuid for no key update;
     if not exists (select from tasker.workflow_steps s where s.task_uuid = v_task and s.claim_token > 0) then
       v_unbegun := v_unbegun || v_task;
     end if;
@@ -25,7 +27,8 @@ $$;
 -- Cancels tasks for a reason of the engine's own. The caller has locked them.
 -- Locks: as cancel_v1.
 -- Returns: p_answer with the tasks that ended (`finished`, `waiters`); all count as promoted.
-create or replace function tasker.cancel_tasks(p_tasks uuid[], p_reason text, p_args jsonb, p_answer jsonb) returns jsonb
+create or replace function tasker.cancel_tasks(p_tasks uuid[], p_reason text, p_args jsonb,
+  p_answer jsonb) returns jsonb
 language plpgsql as $$
 declare
   v_answer jsonb := p_answer;
@@ -33,11 +36,14 @@ declare
   v_ended jsonb;
 begin
   foreach v_task in array array(select t from unnest(p_tasks) t order by t) loop
-    v_ended := tasker.cancel_v1(jsonb_build_object('task', v_task, 'worker', p_args->'worker', 'reason', p_reason, 'actor', 'tasker'));
+    v_ended := tasker.cancel_v1(jsonb_build_object('task', v_task, 'worker', p_args->'worker',
+        'reason', p_reason, 'actor', 'tasker'));
     v_answer := v_answer || jsonb_strip_nulls(jsonb_build_object(
-      'finished', coalesce(v_answer->'finished', '{}') || coalesce(v_ended->'finished', '{}'), 'at', tasker.now(),
+      'finished', coalesce(v_answer->'finished', '{}') || coalesce(v_ended->'finished', '{}'),
+      'at', tasker.now(),
       'waiters', nullif(coalesce(v_answer->'waiters', '{}') || coalesce(v_ended->'waiters', '{}'), '{}')));
   end loop;
-  return v_answer || jsonb_build_object('promoted', coalesce((v_answer->>'promoted')::int, 0) + cardinality(p_tasks));
+  return v_answer
+    || jsonb_build_object('promoted', coalesce((v_answer->>'promoted')::int, 0) + cardinality(p_tasks));
 end
 $$;

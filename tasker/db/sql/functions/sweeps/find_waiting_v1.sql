@@ -1,7 +1,7 @@
 -- The next slice of a slow pass over everything open, including tasks that only wait, with the checks of
--- tasker.sweep_v1. It continues where the slice before ended, whichever process read that. After the last slice the pass
--- begins again, so a fault is found after at most one pass, and each slice costs the same however much waits. Of two
--- concurrent callers one reads.
+-- tasker.sweep_v1. It continues where the slice before ended, whichever process read that. After the last
+-- slice the pass begins again, so a fault is found after at most one pass, and each slice costs the same
+-- however much waits. Of two concurrent callers one reads.
 -- Locks: turn (skips).
 -- p_args: as sweep_v1, without `after` and `from`; begin (true: a new pass begins).
 -- Returns: as sweep_v1, without `last`; more: true if the pass has more slices.

@@ -1,6 +1,7 @@
--- Returns whether the caller is the timekeeper: the one process that watches the timers for all. It is, if it was and
--- has called within `p_turn_ms`, or if nobody else has; a turn in the future is from before the clock was set back. The
--- row is written a few times in each turn. Null without `p_turn_ms`: the caller does not take part.
+-- Returns whether the caller is the timekeeper: the one process that watches the timers for all. It is, if it
+-- was and has called within `p_turn_ms`, or if nobody else has; a turn in the future is from before the clock
+-- was set back. The row is written a few times in each turn. Null without `p_turn_ms`: the caller does not
+-- take part.
 -- Locks: the row of the turn, without waiting.
 create or replace function tasker.keep_time(p_worker uuid, p_turn_ms numeric) returns boolean
 language plpgsql as $$
@@ -18,7 +19,8 @@ begin
   elsif v_last.holder <> p_worker and v_last.taken_at > v_now - v_turn and v_last.taken_at <= v_now then
     return false;
   elsif v_last.kind is null then
-    insert into tasker.turns (kind, taken_at, holder) values ('timers', v_now, p_worker) on conflict (kind) do nothing;
+    insert into tasker.turns (kind, taken_at, holder) values ('timers', v_now, p_worker)
+      on conflict (kind) do nothing;
     return found;
   end if;
   update tasker.turns t set taken_at = v_now, holder = p_worker

@@ -1,8 +1,9 @@
--- The part of tasker.repair_v1 that checks the backlog in slices: marks without a pause, and rows of steps that are not
--- ready. Rows of namespaces that another transaction has locked, or whose marks are still changing, are checked in the
--- next pass.
+-- The part of tasker.repair_v1 that checks the backlog in slices: marks without a pause, and rows of steps
+-- that are not ready. Rows of namespaces that another transaction has locked, or whose marks are still
+-- changing, are checked in the next pass.
 -- Locks: turn (skips), namespaces (skips), backlog, tasks (skips).
--- Returns: {repaired: {kind: n}, finished, waiters, slices: true if the pass has more}, with the kinds that occurred.
+-- Returns: {repaired: {kind: n}, finished, waiters, slices: true if the pass has more}, with the kinds that
+--   occurred.
 create or replace function tasker.mend_held(p_args jsonb) returns jsonb
 language plpgsql
 set enable_seqscan to off
@@ -36,13 +37,15 @@ begin
   update tasker.turns t set position = v_steps[v_slice], taken_at = tasker.now()
   where t.kind = v_kind and t.position is distinct from v_steps[v_slice];
 
-  if exists (select from tasker.ready_backlog b join tasker.workflow_steps s on s.workflow_step_uuid = b.workflow_step_uuid
+  if exists (select from tasker.ready_backlog b
+      join tasker.workflow_steps s on s.workflow_step_uuid = b.workflow_step_uuid
       where b.workflow_step_uuid = any (v_steps) and b.paused
         and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)) then
     select array_agg(q.namespace_id) into v_namespaces from (
       select ns.namespace_id from tasker.task_namespaces ns
       where ns.marks_after is null and ns.namespace_id in (
-        select b.namespace_id from tasker.ready_backlog b where b.workflow_step_uuid = any (v_steps) and b.paused)
+        select b.namespace_id from tasker.ready_backlog b
+        where b.workflow_step_uuid = any (v_steps) and b.paused)
       order by ns.namespace_id for no key update skip locked) q;
     with wrong as materialized (
       select b.workflow_step_uuid from tasker.ready_backlog b
@@ -51,11 +54,13 @@ begin
         and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
       order by b.workflow_step_uuid for no key update of b
     )
-    update tasker.ready_backlog b set paused = false, unserved = null from wrong w where b.workflow_step_uuid = w.workflow_step_uuid;
+    update tasker.ready_backlog b set paused = false, unserved = null from wrong w
+    where b.workflow_step_uuid = w.workflow_step_uuid;
     get diagnostics v_marks = row_count;
     if v_marks > 0 then
       v_repaired := jsonb_build_object('paused_without_a_pause', v_marks);
-      perform pg_notify('tasker_work', '@' || ns.name) from tasker.task_namespaces ns where ns.namespace_id = any (v_namespaces);
+      perform pg_notify('tasker_work', '@' || ns.name) from tasker.task_namespaces ns
+      where ns.namespace_id = any (v_namespaces);
     end if;
   end if;
 

@@ -1,7 +1,8 @@
--- The part of tasker.repair_v1 that checks limits, a slice of keys and a slice of permits with each call: free permits
--- of keys for which steps wait although no process is to look there, and permits of steps that do not run. Steps that
--- stay in the backlog because they are paused, or because no worker has their handler, give their permits back, which is
--- no repair. What is free now is noted for the timekeeper (tasker.note_keys).
+-- The part of tasker.repair_v1 that checks limits, a slice of keys and a slice of permits with each call:
+-- free permits of keys for which steps wait although no process is to look there, and permits of steps that
+-- do not run. Steps that stay in the backlog because they are paused, or because no worker has their handler,
+-- give their permits back, which is no repair. What is free now is noted for the timekeeper
+-- (tasker.note_keys).
 -- Locks: turn (skips), tasks (skips), keys of limits (advisory, without waiting).
 -- Returns: {repaired: {kind: n}, slices: true if the pass has more}, with the kinds that occurred.
 create or replace function tasker.mend_limits(p_args jsonb) returns jsonb
@@ -39,8 +40,10 @@ begin
     v_turn.after := null;
   end if;
   v_subjects := array(select p.subject from tasker.limit_permits p
-    where p.subject > coalesce(v_turn.position, '00000000-0000-0000-0000-000000000000') order by p.subject limit v_slice);
-  select array_agg(k.rule_id order by k.rule_id, k.value), array_agg(k.value order by k.rule_id, k.value) into v_rules, v_values
+    where p.subject > coalesce(v_turn.position, '00000000-0000-0000-0000-000000000000')
+    order by p.subject limit v_slice);
+  select array_agg(k.rule_id order by k.rule_id, k.value), array_agg(k.value order by k.rule_id, k.value)
+  into v_rules, v_values
   from tasker.waiting_keys(coalesce(v_turn.after[1]::int, 0), v_turn.after[2], v_slice) k;
   v_more := v_subjects[v_slice] is not null or v_rules[v_slice] is not null;
   update tasker.turns t set taken_at = tasker.now(), position = v_subjects[v_slice],
@@ -49,7 +52,8 @@ begin
 
   -- A step and its permits change under the lock of the task alone.
   select array_agg(q.task_uuid) into v_tasks from (
-    select t.task_uuid from tasker.tasks t where t.task_uuid in (select tasker.step_uuid(p, 0) from unnest(v_subjects) p)
+    select t.task_uuid from tasker.tasks t
+    where t.task_uuid in (select tasker.step_uuid(p, 0) from unnest(v_subjects) p)
     order by t.task_uuid for no key update skip locked) q;
   with judged as materialized (
     select p.subject, p.rule_id, s.state = 'pending' and b.workflow_step_uuid is not null as held,
@@ -74,12 +78,15 @@ begin
   end if;
 
   delete from tasker.limit_buckets b where b.ctid = any (array(select x.ctid from tasker.limit_buckets x
-    where x.full_at < tasker.now() - interval '1 minute' limit v_slice for update skip locked));   -- as if it had never been used
+    -- as if it had never been used
+    where x.full_at < tasker.now() - interval '1 minute' limit v_slice for update skip locked));
 
   -- Whoever has the lock of a key looks at it before its commit.
-  select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values from unnest(v_rules, v_values) as k (rule_id, value)
+  select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values
+  from unnest(v_rules, v_values) as k (rule_id, value)
   where pg_try_advisory_xact_lock(tasker.limit_lock(k.rule_id, k.value));
-  select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values from unnest(v_rules, v_values) as k (rule_id, value)
+  select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values
+  from unnest(v_rules, v_values) as k (rule_id, value)
   where tasker.free_permits(k.rule_id, k.value) > 0   -- a later statement
     and tasker.has_waiters(k.rule_id, k.value)
     and not exists (select from tasker.limit_notes n where n.rule_id = k.rule_id and n.value = k.value);
@@ -87,6 +94,7 @@ begin
     perform tasker.note_keys(v_rules, v_values, 0);
     v_repaired := v_repaired || jsonb_build_object('permit_not_granted', cardinality(v_rules));
   end if;
-  return jsonb_build_object('repaired', v_repaired) || case when v_more then '{"slices": true}'::jsonb else '{}' end;
+  return jsonb_build_object('repaired', v_repaired)
+    || case when v_more then '{"slices": true}'::jsonb else '{}' end;
 end
 $$;

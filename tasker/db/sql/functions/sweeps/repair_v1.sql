@@ -1,13 +1,14 @@
--- Repairs faults that no slice of open tasks shows. Each call checks one slice of the backlog, starting where the one
--- before ended: steps that are marked as paused although no pause covers them, and rows of steps that are not ready
--- (they would be in the way of others); and one slice of limits (tasker.mend_limits). In namespaces not checked for `every_ms`, it corrects counters of enqueued
--- steps that differ from the rows, deletes pauses of ended tasks, and retries one unserved step of each kind where a
--- worker may have its handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
+-- Repairs faults that no slice of open tasks shows. Each call checks one slice of the backlog, starting where
+-- the one before ended: steps that are marked as paused although no pause covers them, and rows of steps that
+-- are not ready (they would be in the way of others); and one slice of limits (tasker.mend_limits). In
+-- namespaces not checked for `every_ms`, it corrects counters of enqueued steps that differ from the rows,
+-- deletes pauses of ended tasks, and retries one unserved step of each kind where a worker may have its
+-- handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
 -- Continues to change marks for a pause (tasker.marks_v1). Counts its repairs.
 -- Locks: as marks_v1, as mend_held, as mend_limits, namespaces (skips), pauses, backlog (skips), counters.
 -- p_args: {every_ms, slice, begin (true: a new pass over the backlog begins), on_blocked}.
--- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change, slices: true
---   if there are backlogged steps behind this slice}.
+-- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change,
+--   slices: true if there are backlogged steps behind this slice}.
 create or replace function tasker.repair_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -22,7 +23,8 @@ begin
   perform tasker.require_read_committed();
   v_answer := tasker.mend_held(p_args);
   v_limits := tasker.mend_limits(p_args);
-  v_answer := v_answer || jsonb_build_object('repaired', (v_answer->'repaired') || (v_limits->'repaired')) || (v_limits - 'repaired');
+  v_answer := v_answer || jsonb_build_object('repaired', (v_answer->'repaired') || (v_limits->'repaired'))
+    || (v_limits - 'repaired');
   select array_agg(q.namespace_id) into v_namespaces from (
     select ns.namespace_id from tasker.task_namespaces ns
     where ns.mended_at <= v_now - tasker.ms(tasker.required(p_args, 'every_ms')::numeric)
@@ -33,7 +35,8 @@ begin
     delete from tasker.pauses p using tasker.tasks t
     where t.task_uuid = p.task_uuid and p.namespace_id = any (v_namespaces) and tasker.task_is_final(t.state);
     perform tasker.probe_unserved(v_namespaces);
-    v_answer := jsonb_set(v_answer, '{repaired,enqueued_miscounted}', to_jsonb(tasker.recount_enqueued(v_namespaces)));
+    v_answer := jsonb_set(v_answer, '{repaired,enqueued_miscounted}',
+      to_jsonb(tasker.recount_enqueued(v_namespaces)));
   end if;
   if v_answer->'repaired' = '{}' then
     v_answer := v_answer - 'repaired';

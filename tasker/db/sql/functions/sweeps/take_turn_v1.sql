@@ -1,10 +1,11 @@
--- Grants the turn for work that one process at a time does for all (a sweep). The first caller after `after_ms` since
--- the last turn gets it, and works without a lock, so nothing is left behind if it dies: others ask again. A turn in
--- the future is from before the clock was set back. Every process calls this about once per interval, and learns with
--- it which orchestration queues are paused.
+-- Grants the turn for work that one process at a time does for all (a sweep). The first caller after
+-- `after_ms` since the last turn gets it, and works without a lock, so nothing is left behind if it dies:
+-- others ask again. A turn in the future is from before the clock was set back. Every process calls this
+-- about once per interval, and learns with it which orchestration queues are paused.
 -- Locks: turn (skips).
 -- p_args: {kind, after_ms}.
--- Returns: {mine: true, paused_queues: [name...]}, or {mine: false, since_ms: age of the last turn, paused_queues}.
+-- Returns: {mine: true, paused_queues: [name...]}, or {mine: false, since_ms: age of the last turn,
+--   paused_queues}.
 create or replace function tasker.take_turn_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

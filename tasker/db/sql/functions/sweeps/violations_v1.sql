@@ -1,11 +1,13 @@
--- The invariants of the engine as a query: every row is a violation, an empty answer means that the engine is healthy.
--- Run by the tests after every step, and by operators who check a database. Each row of the history is read once; of
--- the paths, few of which differ, each is judged once; and the newest rows of the history come from one sorted pass (a
--- `limit 1` for each subject tempts the planner to walk the primary key backwards each time). The tasks are a variable
--- and the plan is made for each call, so the planner knows their number.
+-- The invariants of the engine as a query: every row is a violation, an empty answer means that the engine is
+-- healthy. Run by the tests after every step, and by operators who check a database. Each row of the history
+-- is read once; of the paths, few of which differ, each is judged once; and the newest rows of the history
+-- come from one sorted pass (a `limit 1` for each subject tempts the planner to walk the primary key
+-- backwards each time). The tasks are a variable and the plan is made for each call, so the planner knows
+-- their number.
 -- p_args: {tasks: [uuid...]}, some hundreds at a time, or {} for all tasks and the invariants of no task
 --   (fleet_violations).
-create or replace function tasker.violations_v1(p_args jsonb) returns table (rule text, subject uuid, detail text)
+create or replace function tasker.violations_v1(p_args jsonb)
+returns table (rule text, subject uuid, detail text)
 language plpgsql stable
 set search_path to pg_catalog, pg_temp
 set plan_cache_mode to force_custom_plan
@@ -24,7 +26,8 @@ begin
     from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   ), counted as (
     select s.task_uuid, count(*) as total, count(*) filter (where tasker.step_is_done(s.state)) as done,
-      count(*) filter (where s.state = 'error') as failed, count(*) filter (where s.state = 'cancelled') as cancelled,
+      count(*) filter (where s.state = 'error') as failed,
+      count(*) filter (where s.state = 'cancelled') as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
       count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) as held
@@ -32,7 +35,8 @@ begin
     left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b'
     left join tasker.limit_waiters w on w.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
   ), step_log as materialized (
-    select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key, l.metadata, l.created_at
+    select s.task_uuid, l.workflow_step_uuid, l.path as code, tasker.path_text(l.path) as path, l.sort_key,
+      l.metadata, l.created_at
     from steps s join tasker.step_moves l on l.workflow_step_uuid = s.workflow_step_uuid
   ), task_log as materialized (
     select l.task_uuid, tasker.path_text(l.path) as path, l.sort_key
@@ -42,7 +46,8 @@ begin
     union all
     select 'task', l.task_uuid, l.path from task_log l
   ), edges as (   -- separate: the view of both would read the edges of every task
-    select d.from_step_uuid, d.to_step_uuid from tasks t join tasker.dynamic_edges d on d.task_uuid = t.task_uuid
+    select d.from_step_uuid, d.to_step_uuid from tasks t
+    join tasker.dynamic_edges d on d.task_uuid = t.task_uuid
     union all
     select f.workflow_step_uuid, tasker.step_uuid(f.task_uuid, e.to_ordinal + 1)
     from steps f join tasker.template_edges e on e.template_id = f.template_id and e.from_ordinal = f.ordinal
@@ -55,7 +60,8 @@ begin
   where (t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held)
     is distinct from (c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held)
   union all
-  select 'unmet differs from the parents', u.step, format('%s: row %s, counted %s', max(u.name), sum(u.unmet), sum(u.counted))
+  select 'unmet differs from the parents', u.step,
+    format('%s: row %s, counted %s', max(u.name), sum(u.unmet), sum(u.counted))
   from (
     select s.workflow_step_uuid as step, s.name, s.unmet, 0 as counted from steps s
     union all   -- not a join with the steps, which the planner without statistics might do row by row
@@ -86,10 +92,13 @@ begin
     and not exists (select from tasker.timers m where m.subject = s.workflow_step_uuid and m.kind = 'r'
       and m.token = s.claim_token and m.due_at = s.due_at)
   union all
-  select 'timer of a step that waits for no time', s.workflow_step_uuid, format('%s %s, timer %s', s.name, s.state, m.kind)
+  select 'timer of a step that waits for no time', s.workflow_step_uuid,
+    format('%s %s, timer %s', s.name, s.state, m.kind)
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
-  where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0 or s.of_complete
-    or m.due_at <> s.due_at or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
+  where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0
+    or s.of_complete
+    or m.due_at <> s.due_at
+    or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
   union all
   select 'deadline without a timer', t.task_uuid, t.state
   from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
@@ -109,16 +118,19 @@ begin
   union all
   select 'runs without a permit', s.workflow_step_uuid, s.name || ' ' || s.state
   from tasks t join steps s on s.task_uuid = t.task_uuid
-  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (   -- a permit of a rate ends with the claim
+  -- a permit of a rate ends with the claim
+  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (
     select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
-    where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal) and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
+    where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal)
+      and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
       and not exists (select from tasker.limit_permits p where p.rule_id = l.rule_id
         and p.subject = case when l.ordinal < 0 then s.task_uuid else s.workflow_step_uuid end))
   union all
   select 'marked as paused, but no pause applies', s.workflow_step_uuid, s.name from steps s
   join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
   where b.paused and not tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
-    and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id and n.marks_after is not null)
+    and not exists (select from tasker.task_namespaces n where n.namespace_id = b.namespace_id
+      and n.marks_after is not null)
   union all
   select 'in the backlog, but not ready', s.workflow_step_uuid, s.name || ' ' || s.state
   from steps s join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
@@ -133,21 +145,24 @@ begin
     on l.workflow_step_uuid = s.workflow_step_uuid
   where split_part(l.path, '>', -1) <> s.state or l.sort_key <> s.sort_key
   union all
-  select 'history of the task does not end in its state', t.task_uuid, format('%s, history %s', t.state, l.path)
+  select 'history of the task does not end in its state', t.task_uuid,
+    format('%s, history %s', t.state, l.path)
   from tasks t join (select distinct on (l.task_uuid) l.task_uuid, l.path, l.sort_key
     from task_log l order by l.task_uuid, l.sort_key desc) l
     on l.task_uuid = t.task_uuid
   where split_part(l.path, '>', -1) <> t.state or l.sort_key <> t.sort_key
   union all
   select 'gap in the history', l.workflow_step_uuid, format('%s then %s', l.before, l.path) from (
-    select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before, lag(l.sort_key) over w as key_before
+    select l.workflow_step_uuid, l.path, l.sort_key, lag(l.path) over w as before,
+      lag(l.sort_key) over w as key_before
     from step_log l
     window w as (partition by l.workflow_step_uuid order by l.sort_key)) l
   where split_part(coalesce(l.before, 'pending'), '>', -1) <> split_part(l.path, '>', 1)
     or l.sort_key <> coalesce(l.key_before, 1) + cardinality(string_to_array(l.path, '>')) - 1
   union all
   select 'illegal transition of the ' || h.kind, h.subject, h.path
-  from (select p.kind, p.path from (select distinct h.kind, h.path from history h offset 0) p   -- offset: judge each path once
+  -- offset: judge each path once
+  from (select p.kind, p.path from (select distinct h.kind, h.path from history h offset 0) p
     where not tasker.path_is_legal(p.kind, p.path)) p
   join history h using (kind, path)
   union all
@@ -163,14 +178,16 @@ begin
       tasker.outcome_of_path(l.code) as outcome
     from steps s join step_log l on l.workflow_step_uuid = s.workflow_step_uuid
     where l.metadata->'reused_from' is null   -- a rerun: the task that it reuses published the event
-      and exists (select from tasker.template_events e where e.template_id = s.template_id and e.ordinal = s.ordinal)) m
+      and exists (select from tasker.template_events e where e.template_id = s.template_id
+        and e.ordinal = s.ordinal)) m
   join tasker.template_events e on e.template_id = m.template_id and e.ordinal = m.ordinal
     and tasker.event_fires(e.condition, m.outcome)
   where m.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
     and not exists (select from tasker.domain_events d
       where d.workflow_step_uuid = m.step and d.sort_key = m.sort_key and d.number = e.number)
   union all
-  select 'events that a handler published are missing', d.workflow_step_uuid, format('%s of %s', count(*), max(d.published_with))
+  select 'events that a handler published are missing', d.workflow_step_uuid,
+    format('%s of %s', count(*), max(d.published_with))
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   where d.published_with is not null
     and d.created_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
@@ -179,17 +196,21 @@ begin
   select 'event that nobody published', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   join steps s on s.workflow_step_uuid = d.workflow_step_uuid
-  where d.published_with is null and not exists (select from tasker.template_events e where e.template_id = s.template_id
+  where d.published_with is null
+    and not exists (select from tasker.template_events e where e.template_id = s.template_id
     and e.ordinal = s.ordinal and e.number = d.number and e.name = d.name)
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
-  where d.workflow_step_uuid <> d.task_uuid and not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
+  where d.workflow_step_uuid <> d.task_uuid
+    and not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
     and l.sort_key = d.sort_key and tasker.outcome_of_path(l.code) = d.outcome)
   union all
   select 'ended task without its event, or the reverse', t.task_uuid, t.state from tasks t
-  where t.gates & 512 <> 0 and t.completed_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
-    and t.complete <> exists (select from tasker.domain_events d where d.workflow_step_uuid = t.task_uuid and d.sort_key = t.sort_key
+  where t.gates & 512 <> 0
+    and t.completed_at >= coalesce((select max(p.before) from tasker.domain_events_pruned p), '-infinity')
+    and t.complete <> exists (select from tasker.domain_events d where d.workflow_step_uuid = t.task_uuid
+      and d.sort_key = t.sort_key
       and d.name = tasker.task_event(t.state))
   union all
   select v.* from tasker.fleet_violations() v where v_all;
@@ -205,30 +226,38 @@ as $$
   where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = b.workflow_step_uuid)
   union all
   select 'timer of a step that waits for no time', m.subject, 'no such step'
-  from tasker.timers m where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
+  from tasker.timers m
+  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
     and not (m.kind in ('x', 'c') and exists (select from tasker.tasks t where t.task_uuid = m.subject))
-    and not (m.kind = 'd' and exists (select from tasker.tasks t where t.task_uuid = m.subject and not t.complete)) and m.kind <> 's'
+    and not (m.kind = 'd' and exists (select from tasker.tasks t where t.task_uuid = m.subject
+        and not t.complete)) and m.kind <> 's'
   union all
   select 'timer of no schedule', m.subject, null
-  from tasker.timers m where m.kind = 's' and not exists (select from tasker.schedules h where h.schedule_uuid = m.subject)
+  from tasker.timers m
+  where m.kind = 's' and not exists (select from tasker.schedules h where h.schedule_uuid = m.subject)
   union all
   select 'schedule with something to do and without a timer', h.schedule_uuid, h.template || '/' || h.name
   from tasker.schedules h
   where not exists (select from tasker.timers m where m.kind = 's' and m.subject = h.schedule_uuid)
-    and (h.next_at is not null or exists (select from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid
+    and (h.next_at is not null
+      or exists (select from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid
       and f.outcome = 'queued' and (f.kind = 'backfill' or h.paused is null and not h.removed)))
   union all
-  select 'schedule that is paused or removed and has a next fire time', h.schedule_uuid, h.template || '/' || h.name
+  select 'schedule that is paused or removed and has a next fire time', h.schedule_uuid,
+    h.template || '/' || h.name
   from tasker.schedules h where h.next_at is not null and (h.paused is not null or h.removed)
   union all
   select 'permit of a step that does not run', p.subject, 'no such step'
-  from tasker.limit_permits p where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = p.subject)
+  from tasker.limit_permits p
+  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = p.subject)
     and not exists (select from tasker.tasks t where t.task_uuid = p.subject and not t.complete)
   union all
   select 'waits for a permit, but is not ready', w.workflow_step_uuid, 'no such step'
-  from tasker.limit_waiters w where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = w.workflow_step_uuid)
+  from tasker.limit_waiters w
+  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = w.workflow_step_uuid)
   union all   -- a lowered limit takes no permit away
-  select 'more permits than the limit', null, format('%s, key %s: %s of %s', r.name, p.value, count(*), r.max_running)
+  select 'more permits than the limit', null,
+    format('%s, key %s: %s of %s', r.name, p.value, count(*), r.max_running)
   from tasker.limit_permits p join tasker.limit_rules r using (rule_id)
   group by r.name, r.max_running, r.changed_at, p.value
   having count(*) > r.max_running and max(p.granted_at) > r.changed_at
@@ -245,7 +274,8 @@ as $$
     group by k.namespace_id) c on c.namespace_id = ns.namespace_id
   left join (select w.namespace_id, count(*) as enqueued
     from tasker.tasks t join tasker.workflow_steps w on w.task_uuid = t.task_uuid
-    where not t.complete and w.state = 'enqueued' group by w.namespace_id) s on s.namespace_id = ns.namespace_id
+    where not t.complete and w.state = 'enqueued' group by w.namespace_id) s
+    on s.namespace_id = ns.namespace_id
   where coalesce(c.enqueued, 0) <> coalesce(s.enqueued, 0)
 $$;
 
@@ -254,7 +284,8 @@ create or replace function tasker.path_is_legal(p_subject text, p_path text) ret
 language sql immutable parallel safe
 as $$
   select not exists (
-    select from string_to_array(p_path, '>') as p (states) cross join lateral generate_series(2, cardinality(p.states)) as g (n)
+    select from string_to_array(p_path, '>') as p (states)
+    cross join lateral generate_series(2, cardinality(p.states)) as g (n)
     where not exists (select from tasker.legal_transitions() l
       where l.subject = p_subject and l.state = p.states[g.n - 1] and p.states[g.n] = any (l.followers)))
 $$;

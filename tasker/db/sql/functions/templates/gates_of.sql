@@ -2,5 +2,6 @@
 create or replace function tasker.gates_of(p_step jsonb) returns int
 language sql immutable parallel safe as $$
   select case when jsonb_array_length(coalesce(nullif(p_step->'limits', 'null'), '[]')) > 0 then 1 else 0 end
-    | case when (p_step->>'delay_seconds')::numeric > 0 or jsonb_typeof(p_step->'not_before') = 'object' then 4 else 0 end
+    | case when (p_step->>'delay_seconds')::numeric > 0 or jsonb_typeof(p_step->'not_before') = 'object'
+      then 4 else 0 end
 $$;

@@ -1,11 +1,12 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
--- Its schedules become the declared ones of the template, unless a higher version is registered (declare_schedules).
+-- Its schedules become the declared ones of the template, unless a higher version is registered
+-- (declare_schedules).
 -- Locks: name and version of the template, schedules.
--- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the fleet's
---   defaults.
--- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same content,
---   whatever its defaults; or {template, refused: true} if the name and version exist with other content and `force` is
---   not set.
+-- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the
+--   fleet's defaults.
+-- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same
+--   content, whatever its defaults; or {template, refused: true} if the name and version exist with other
+--   content and `force` is not set.
 create or replace function tasker.register_template_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -17,19 +18,22 @@ declare
   v_template int;
   v_named_task tasker.named_tasks;
 begin
-  -- An unchanged template needs no lock: else an open transaction of a client that submits would make others wait.
+  -- An unchanged template needs no lock: else an open transaction of a client that submits would make others
+  -- wait.
   select * into v_named_task from tasker.named_tasks
   where namespace_id = v_namespace and name = v_plan->>'name' and version = v_plan->>'version';
   if v_named_task.content = v_content then
     select t.template_id into v_template from tasker.templates t
-    where t.template_id = v_named_task.template_id and ((p_args->>'adopt')::boolean or t.hash = p_args->>'hash');
+    where t.template_id = v_named_task.template_id
+      and ((p_args->>'adopt')::boolean or t.hash = p_args->>'hash');
     if v_template is not null then
       return jsonb_build_object('template', v_template, 'namespace', v_namespace,
         'hash', (select t.hash from tasker.templates t where t.template_id = v_template), 'changed', false);
     end if;
   end if;
 
-  insert into tasker.named_tasks (namespace_id, name, version) values (v_namespace, v_plan->>'name', v_plan->>'version')
+  insert into tasker.named_tasks (namespace_id, name, version)
+  values (v_namespace, v_plan->>'name', v_plan->>'version')
   on conflict (namespace_id, name, version) do nothing;
   select * into v_named_task from tasker.named_tasks
   where namespace_id = v_namespace and name = v_plan->>'name' and version = v_plan->>'version' for update;
@@ -41,8 +45,9 @@ begin
   else
     v_template := tasker.store_template(p_args->>'hash', v_plan, v_namespace, v_named_task.named_task_uuid);
   end if;
-  update tasker.named_tasks set template_id = v_template, content = v_content, description = v_plan->>'description',
-    identity_strategy = v_plan->>'identity_strategy', metadata = coalesce(v_plan->'metadata', '{}'),
+  update tasker.named_tasks set template_id = v_template, content = v_content,
+    description = v_plan->>'description', identity_strategy = v_plan->>'identity_strategy',
+    metadata = coalesce(v_plan->'metadata', '{}'),
     updated_at = case when content is distinct from v_content then tasker.now() else updated_at end
   where named_task_uuid = v_named_task.named_task_uuid and template_id is distinct from v_template;
   if v_named_task.template_id is distinct from v_template then
@@ -63,7 +68,8 @@ declare
 begin
   select namespace_id into v_id from tasker.task_namespaces where name = p_name;
   if v_id is null then
-    insert into tasker.task_namespaces (name) values (p_name) on conflict (name) do nothing returning namespace_id into v_id;
+    insert into tasker.task_namespaces (name) values (p_name) on conflict (name) do nothing
+    returning namespace_id into v_id;
     if v_id is null then
       select namespace_id into v_id from tasker.task_namespaces where name = p_name;
     end if;

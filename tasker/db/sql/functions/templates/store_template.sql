@@ -1,6 +1,7 @@
--- Stores a compiled template under the hash of its content, with its steps and edges as rows; returns its identifier,
--- or that of the existing one.
-create or replace function tasker.store_template(p_hash text, p_plan jsonb, p_namespace int, p_named_task uuid) returns int
+-- Stores a compiled template under the hash of its content, with its steps and edges as rows; returns its
+-- identifier, or that of the existing one.
+create or replace function tasker.store_template(p_hash text, p_plan jsonb, p_namespace int,
+  p_named_task uuid) returns int
 language plpgsql
 set enable_seqscan to off      -- whatever outdated statistics say of small templates
 set enable_nestloop to off
@@ -10,12 +11,15 @@ declare
   v_prefix constant text := (p_plan->>'namespace') || '.' || (p_plan->>'name') || '.';
   v_ordinals constant jsonb := (
     select jsonb_object_agg(s->>'name', s->'ordinal') from jsonb_array_elements(p_plan->'steps') s);
-  v_gates constant int := case when jsonb_typeof(p_plan->'concurrency') = 'object' then 1 else 0 end;   -- of each step
+  -- of each step
+  v_gates constant int := case when jsonb_typeof(p_plan->'concurrency') = 'object' then 1 else 0 end;
   v_template int;
 begin
-  insert into tasker.templates (hash, namespace_id, named_task_uuid, step_count, static_count, gates, roots, plan)
+  insert into tasker.templates (hash, namespace_id, named_task_uuid, step_count, static_count,
+    gates, roots, plan)
   select p_hash, p_namespace, p_named_task, count(*), count(*) filter (where (s->>'static')::boolean),
-    coalesce(bit_or(tasker.gates_of(s)), 0) | case when (p_plan->>'task_events')::boolean then 512 else 0 end | v_gates,
+    coalesce(bit_or(tasker.gates_of(s)), 0) | case when (p_plan->>'task_events')::boolean then 512
+      else 0 end | v_gates,
     coalesce(array_agg((s->>'ordinal')::int order by (s->>'ordinal')::int)
       filter (where (s->>'static')::boolean and jsonb_array_length(s->'depends_on') = 0), '{}'), p_plan
   from jsonb_array_elements(p_plan->'steps') s
@@ -29,28 +33,35 @@ begin
   select s->>'name', v_prefix || (s->>'name') from jsonb_array_elements(p_plan->'steps') s order by 2
   on conflict (system_name) do nothing;
 
-  insert into tasker.template_steps (template_id, ordinal, name, named_step_uuid, step_type, handler, is_static, unmet,
-    max_attempts, retryable, timeout_ms, on_worker_lost, max_in_process_minutes, max_elapsed_ms, gates, delay_ms, not_before, parents)
-  select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
-    (s->>'static')::boolean, jsonb_array_length(s->'depends_on'), least(greatest((s->'retry'->>'max_attempts')::numeric, 1), 2147483647)::int,
-    (s->'retry'->>'retryable')::boolean, tasker.clamped_ms((s->>'timeout_seconds')::numeric * 1000), s->>'on_worker_lost',
-    (s->'lifecycle'->>'max_steps_in_process_minutes')::double precision, tasker.clamped_ms((s->'retry'->>'max_elapsed_ms')::numeric), tasker.gates_of(s) | v_gates,
+  insert into tasker.template_steps (template_id, ordinal, name, named_step_uuid, step_type, handler,
+    is_static, unmet,
+    max_attempts, retryable, timeout_ms, on_worker_lost, max_in_process_minutes, max_elapsed_ms, gates,
+    delay_ms, not_before, parents)
+  select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns
+      where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
+    (s->>'static')::boolean, jsonb_array_length(s->'depends_on'),
+    least(greatest((s->'retry'->>'max_attempts')::numeric, 1), 2147483647)::int,
+    (s->'retry'->>'retryable')::boolean, tasker.clamped_ms((s->>'timeout_seconds')::numeric * 1000),
+    s->>'on_worker_lost', (s->'lifecycle'->>'max_steps_in_process_minutes')::double precision,
+    tasker.clamped_ms((s->'retry'->>'max_elapsed_ms')::numeric), tasker.gates_of(s) | v_gates,
     tasker.clamped_ms((s->>'delay_seconds')::numeric * 1000), nullif(s->'not_before', 'null'),
     array(select (v_ordinals->d.name)::int from jsonb_array_elements_text(s->'depends_on') d (name)
       where v_ordinals ? d.name order by 1)
   from jsonb_array_elements(p_plan->'steps') s;
 
   insert into tasker.template_limits (template_id, ordinal, nth, rule_id, key)
-  select v_template, (s->>'ordinal')::int, l.nth, tasker.limit_rule(l.rule->>'name'), nullif(l.rule->'key', 'null')
+  select v_template, (s->>'ordinal')::int, l.nth, tasker.limit_rule(l.rule->>'name'),
+    nullif(l.rule->'key', 'null')
   from jsonb_array_elements(p_plan->'steps') s,
     jsonb_array_elements(nullif(s->'limits', 'null')) with ordinality l (rule, nth)
   union all
-  select v_template, -1, 1, tasker.limit_rule(l->>'name'), nullif(l->'key', 'null') from (select p_plan->'concurrency') as p (l)
+  select v_template, -1, 1, tasker.limit_rule(l->>'name'), nullif(l->'key', 'null')
+  from (select p_plan->'concurrency') as p (l)
   where v_gates <> 0;
 
   insert into tasker.template_events (template_id, ordinal, number, name, condition, delivery_mode, checked)
-  select v_template, (s->>'ordinal')::int, e.number - 1, e.event->>'name', e.event->>'condition', e.event->>'delivery_mode',
-    coalesce(jsonb_typeof(e.event->'schema') = 'object', false)
+  select v_template, (s->>'ordinal')::int, e.number - 1, e.event->>'name', e.event->>'condition',
+    e.event->>'delivery_mode', coalesce(jsonb_typeof(e.event->'schema') = 'object', false)
   from jsonb_array_elements(p_plan->'steps') s,
     jsonb_array_elements(s->'publishes_events') with ordinality e (event, number)
   where e.event->>'delivery_mode' <> 'fast';

@@ -1,7 +1,7 @@
--- Sets the namespaces and handlers that a registered worker serves. Its earlier refusals are cleared, and steps that
--- were set aside because no other worker had the handler may be tried again.
--- Locks: worker, unserved steps of its namespaces (advisory, shared). It waits until no transaction sets steps of
---   these namespaces aside without knowing of this worker (tasker.unserved_keys).
+-- Sets the namespaces and handlers that a registered worker serves. Its earlier refusals are cleared, and
+-- steps that were set aside because no other worker had the handler may be tried again.
+-- Locks: worker, unserved steps of its namespaces (advisory, shared). It waits until no transaction sets
+--   steps of these namespaces aside without knowing of this worker (tasker.unserved_keys).
 -- Returns: {namespaces: {name: id}}.
 create or replace function tasker.serve_worker(p_worker uuid, p_args jsonb) returns jsonb
 language plpgsql as $$

@@ -1,11 +1,13 @@
--- A process's life in the registry: `start` registers an incarnation, `serve` changes what it serves, `beat` renews its
--- lease and says which of the held tokens are no longer valid, `sleep`/`wake` set the mark that senders read, `drain`
--- says that it takes nothing more, `stop` ends it, `forget` removes those that were last seen long ago, a few at a time,
--- and sessions of the web page that have expired, and answers who has not been heard of for two thirds of its lease.
+-- A process's life in the registry: `start` registers an incarnation, `serve` changes what it serves, `beat`
+-- renews its lease and says which of the held tokens are no longer valid, `sleep`/`wake` set the mark that
+-- senders read, `drain` says that it takes nothing more, `stop` ends it, `forget` removes those that were
+-- last seen long ago, a few at a time, and sessions of the web page that have expired, and answers who has
+-- not been heard of for two thirds of its lease.
 -- Locks: worker, then as serve_worker; to forget: workers (skips).
--- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables: [name...],
---   concurrency, backend, held: [[step, token]...], older_ms}
--- Returns: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]} for forget.
+-- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables:
+--   [name...], concurrency, backend, held: [[step, token]...], older_ms}
+-- Returns: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]}
+--   for forget.
 create or replace function tasker.worker_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -18,11 +20,14 @@ declare
 begin
   case p_args->>'action'
   when 'start' then
-    insert into tasker.workers (worker_uuid, kind, name, host, pid, version, namespaces, concurrency, backend, beat_at,
-      lease_until, started_at)
-    values (v_worker, coalesce(p_args->>'kind', 'worker'), p_args->>'name', p_args->>'host', (p_args->>'pid')::int,
-      coalesce(p_args->>'version', ''), '{}', (p_args->>'concurrency')::int, p_args->>'backend', v_now, v_lease, v_now)
-    on conflict (worker_uuid) do update set beat_at = v_now, lease_until = v_lease, draining_at = null, stopped_at = null;
+    insert into tasker.workers (worker_uuid, kind, name, host, pid, version, namespaces, concurrency,
+      backend, beat_at, lease_until, started_at)
+    values (v_worker, coalesce(p_args->>'kind', 'worker'), p_args->>'name', p_args->>'host',
+      (p_args->>'pid')::int,
+      coalesce(p_args->>'version', ''), '{}', (p_args->>'concurrency')::int, p_args->>'backend', v_now,
+      v_lease, v_now)
+    on conflict (worker_uuid) do update set beat_at = v_now, lease_until = v_lease, draining_at = null,
+      stopped_at = null;
     return tasker.serve_worker(v_worker, p_args);
   when 'serve' then
     return tasker.serve_worker(v_worker, p_args);
@@ -59,10 +64,13 @@ begin
       order by w.lease_until limit 10 for update skip locked);
     delete from tasker.page_sessions where expires_at <= v_now;
     return jsonb_strip_nulls(jsonb_build_object('silent', (
-      select jsonb_agg(jsonb_build_object('worker', w.worker_uuid, 'worker_name', w.name, 'worker_host', w.host,
-        'worker_pid', w.pid, 'since', w.beat_at, 'lease_left_ms', round(extract(epoch from w.lease_until - v_now) * 1000)))
+      select jsonb_agg(jsonb_build_object('worker', w.worker_uuid, 'worker_name', w.name,
+        'worker_host', w.host,
+        'worker_pid', w.pid, 'since', w.beat_at,
+        'lease_left_ms', round(extract(epoch from w.lease_until - v_now) * 1000)))
       from tasker.workers w
-      where w.stopped_at is null and w.lease_until > v_now and v_now - w.beat_at >= (w.lease_until - w.beat_at) * 2 / 3)));
+      where w.stopped_at is null and w.lease_until > v_now
+        and v_now - w.beat_at >= (w.lease_until - w.beat_at) * 2 / 3)));
   end case;
   return '{}';
 end

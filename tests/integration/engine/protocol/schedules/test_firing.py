@@ -186,3 +186,21 @@ async def test_the_history_is_bounded(schedules: Schedules) -> None:
     await schedules.go("2026-06-01T02:00:01Z")
 
     assert len(schedules.history()) == 10
+
+
+async def test_a_schedule_that_fails_does_not_keep_the_others_from_firing(
+    schedules: Schedules, caplog: pytest.LogCaptureFixture
+) -> None:
+    await schedules.at("2026-01-01T12:00Z")
+    names = ", ".join(f'{{name: s{number}, cron: "0 2 * * *"}}' for number in range(25))
+    await schedules.register(f"[{names}]")
+    schedules.lab.one.execute("""update tasker.schedules set spec = spec || '{"newer": 1}' where name < 's2'""")
+    for _ in range(3):
+        await schedules.look()
+    await schedules.at("2026-01-02T02:00:01Z")
+    for _ in range(2):
+        await schedules.look()
+
+    assert len(schedules.history()) == 13, "of 25, 12 are of a newer version"
+    assert caplog.text.count("a newer version of Tasker has stored it") == 12
+    assert len(schedules.due()) == 12
