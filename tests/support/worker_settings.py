@@ -8,7 +8,7 @@ from tasker.execution.settings import WorkerSettings
 from tasker.settings.execution import Execution, Lease, WorkerExecution
 from tasker.settings.queues import HandlerDispatch
 
-NAMES = {"concurrency": "max_concurrent_handlers", "timeout_ms": "handler_timeout_ms"}
+NAMES = {"concurrency": "max_concurrent_handlers", "timeout_ms": "handler_timeout_ms", "window": "enqueue_window"}
 
 
 def worker_settings(**values: Any) -> WorkerSettings:

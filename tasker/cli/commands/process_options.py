@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,15 +45,20 @@ def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Any) -> Configured:
+def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Mapping[str, Any]) -> Configured:
     """Return the configuration of a process of the fleet; options that were given (not None) override it.
+
+    `given` are settings of the worker by table (see `WorkerSettings`).
 
     Raises `ConfigurationError` if there is no file and `--no-config` was not given, and `ConfigurationInvalid` with
     every problem of the file.
     """
     chosen = configured_for(database, context, no_config=no_config)
-    worker = replace(chosen.worker, **{name: value for name, value in given.items() if value is not None})
-    return replace(chosen, worker=worker)
+    tables = {}
+    for name, values in given.items():
+        chosen_values = {setting: value for setting, value in values.items() if value is not None}
+        tables[name] = getattr(chosen.worker, name).replace(**chosen_values)
+    return replace(chosen, worker=replace(chosen.worker, **tables))
 
 
 def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: int = logging.INFO) -> None:

@@ -113,10 +113,9 @@ def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
         "worker",
         database,
         options["no_config"],
-        concurrency=options["concurrency"],
-        threads=options["threads"],
-        result_path=options["result_path"],
-        lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
+        dispatch={"max_concurrent_handlers": options["concurrency"]},
+        execution={"threads": options["threads"], "result_path": options["result_path"]},
+        lease={"lease_ms": None if options["lease"] is None else round(options["lease"] * 1000)},
     )
     log_as_configured(chosen := read())
     capture_logs(LEVELS[chosen.worker.execution.keep_logs])
