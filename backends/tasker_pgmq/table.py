@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tasker.settings.defaults import CRITICAL_DEPTH, LOST_POLL_MS, OVERFLOW_DEPTH
+from tasker.settings.queues import DepthThresholds as CommonThresholds
+from tasker.settings.queues import QueueSettings
 from tasker.settings.table import Table, table, whole
 
 
@@ -10,14 +11,14 @@ class DepthThresholds(Table):
     """Thresholds of ready work of a namespace. They override `common.queues.queue_depth_thresholds`."""
 
     critical_threshold: int = whole(
-        CRITICAL_DEPTH,
+        CommonThresholds.critical_threshold,
         1,
         1_000_000_000,
         "Ready steps from which on new tasks without priority are refused (503).",
         overrules="common.queues.queue_depth_thresholds.critical_threshold",
     )
     overflow_threshold: int = whole(
-        OVERFLOW_DEPTH,
+        CommonThresholds.overflow_threshold,
         1,
         1_000_000_000,
         "Ready steps from which on tasks of positive priority are refused, too, and an error is logged.",
@@ -29,7 +30,7 @@ class PgmqTable(Table):
     """PGMQ, in the engine's own database."""
 
     poll_interval_ms: int = whole(
-        LOST_POLL_MS,
+        QueueSettings.poll_interval_ms,
         10,
         10_000,
         "Poll interval of a queue without notifications. Counts above common.queues.poll_interval_ms.",

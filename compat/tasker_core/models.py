@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
-from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.names import MAX_ATTEMPTS
 
 __all__ = [
@@ -54,7 +54,7 @@ class StepDefinitionWrapper:
     handler: HandlerWrapper
     dependencies: list[str] = field(default_factory=list)
     retry: dict[str, Any] = field(default_factory=dict)
-    timeout_seconds: int = STEP_TIMEOUT_MS // 1000
+    timeout_seconds: int = HandlerDispatch.handler_timeout_ms // 1000
     publishes_events: list[str] = field(default_factory=list)
 
     @classmethod

@@ -89,7 +89,7 @@ def waiting_steps() -> FfiDispatchMetrics:
     runtime = running_system().runtime
     now = time.monotonic()
     ages = {step: round((now - since) * 1000) for step, since in runtime.execution.runner.waiting_since.items()}
-    starving = sum(age > runtime.settings.starvation_ms for age in ages.values())
+    starving = sum(age > runtime.settings.hand_off.starvation_warning_threshold_ms for age in ages.values())
     return FfiDispatchMetrics(
         pending_count=len(ages),
         oldest_pending_age_ms=max(ages.values(), default=None),
@@ -109,9 +109,9 @@ def get_worker_config() -> WorkerConfig:
         supported_namespaces=system.namespaces,
         database_pool_size=system.app.original.health.pool["max"],
         polling_interval_ms=settings.events.poll_ms,
-        starvation_threshold_ms=settings.starvation_ms,
-        max_concurrent_handlers=settings.concurrency,
-        handler_timeout_ms=settings.timeout_ms,
+        starvation_threshold_ms=settings.hand_off.starvation_warning_threshold_ms,
+        max_concurrent_handlers=settings.dispatch.max_concurrent_handlers,
+        handler_timeout_ms=settings.dispatch.handler_timeout_ms,
     )
 
 
@@ -225,7 +225,7 @@ def config() -> Mapping[str, Any]:
     from tasker.settings.installed_tables import settings_model
 
     system = running_system()
-    settings, hidden = redacted((system.configured.settings or settings_model()()).model_dump(mode="json"))
+    settings, hidden = redacted((system.configured.settings or settings_model()()).to_dict())
     source = os.environ.get("TASKER_CONFIG_PATH") or os.environ.get("TASKER_CONFIG_ROOT") or "defaults"
     metadata = {"timestamp": datetime.now(UTC), "source": source, "redacted_fields": hidden}
     return {"environment": system.environment, **settings, "metadata": metadata}

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator
-
-from tasker.settings.table import Table, choice, flag, number, refused, text, whole
+from tasker.settings.table import Check, Table, choice, flag, number, refused, text, whole
 
 
 def _endpoint(value: str) -> str:
@@ -47,19 +45,19 @@ def _headers(value: str) -> str:
 class OtelTable(Table):
     """The plugin `otel`: tasks and attempts as spans of OpenTelemetry, and log lines."""
 
-    endpoint: Annotated[str, AfterValidator(_endpoint)] = text(
+    endpoint: Annotated[str, Check(_endpoint)] = text(
         "http://localhost:4318",
         "The receiver of OTLP over HTTP; spans are posted to `/v1/traces` below it.",
         variable="OTEL_EXPORTER_OTLP_ENDPOINT",
     )
-    headers: Annotated[str, AfterValidator(_headers)] = text(
+    headers: Annotated[str, Check(_headers)] = text(
         "",
         "Headers of each request, as name=value,name=value; values are encoded as in URLs.",
         shortest=0,
         variable="OTEL_EXPORTER_OTLP_HEADERS",
     )
     service_name: str = text("tasker", "The service that spans and log lines are of.", variable="OTEL_SERVICE_NAME")
-    resource_attributes: Annotated[str, AfterValidator(_pairs)] = text(
+    resource_attributes: Annotated[str, Check(_pairs)] = text(
         "",
         "Further attributes of the service as key=value,key=value, such as deployment.environment.name=staging.",
         shortest=0,

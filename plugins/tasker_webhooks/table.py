@@ -6,12 +6,10 @@ import base64
 import binascii
 import re
 from ipaddress import ip_network
-from typing import Annotated, Self
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, model_validator
-
-from tasker.settings.table import Table, flag, number, refused, several, whole
+from tasker.settings.table import Check, Table, flag, number, refused, several, whole
 
 PREFIX = "whsec_"
 WRITE_URL = "Write https://host/path, without user, password and fragment"
@@ -66,10 +64,10 @@ def _network(value: str) -> str:
         raise refused("Not a network", "Write it as 10.0.0.0/8") from None
 
 
-Name = Annotated[str, AfterValidator(_name)]
-Url = Annotated[str, AfterValidator(_address)]
-Secret = Annotated[str, AfterValidator(_secret)]
-Network = Annotated[str, AfterValidator(_network)]
+Name = Annotated[str, Check(_name)]
+Url = Annotated[str, Check(_address)]
+Secret = Annotated[str, Check(_secret)]
+Network = Annotated[str, Check(_network)]
 
 
 class Endpoint(Table):
@@ -116,10 +114,9 @@ class WebhooksTable(Table):
         False, "Also post to http:// URLs.", advice="Any host on the way can read and change what is sent."
     )
 
-    @model_validator(mode="after")
-    def _posts_to_each(self) -> Self:
+    def check(self) -> None:
+        """Refuse endpoints at http:// unless `plain_http` allows them."""
         for endpoint in self.endpoints:
             if urlsplit(endpoint.url).scheme == "http" and not self.plain_http:
                 issue = f"The endpoint {endpoint.name} is at http://, and plain_http is false"
                 raise refused(issue, "Write https://, or set plugins.webhooks.plain_http = true")
-        return self

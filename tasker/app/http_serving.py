@@ -22,7 +22,7 @@ from tasker.errors import TaskerError, UsageError
 from tasker.plugins.contributions import metrics_of
 from tasker.plugins.host import plugins_of
 from tasker.process.connections import PROCESSES_VARIABLE, Resources, log_capacity, purposes_of
-from tasker.process.http_settings import DEFAULT_ADDRESS, HttpSettings, PortSettings, host_and_port
+from tasker.process.http_settings import DEFAULT_ADDRESS, chosen_address, host_and_port
 from tasker.process.metrics import PROCESS_CATALOGUE
 from tasker.process.observed import ProcessSnapshot
 from tasker.process.reloading import Reloading
@@ -38,8 +38,8 @@ from tasker.server.plugin_routes import offered_routers
 from tasker.server.process_port import PortOptions, port_application
 from tasker.server.sockets import HttpServer, TlsFiles, listen, require_loopback, tls_files
 from tasker.services.fleet.metric_catalogue import CATALOGUE
-from tasker.settings.authentication import AuthSettings
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
+from tasker.settings.http import Auth, OrchestrationWeb, WorkerWeb
 
 SOON_SECONDS = 1.0
 """If the app starts within this time, requests wait in the socket, where another server of the same address may answer
@@ -92,7 +92,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         given.listening,
         grace_seconds=grace_of(service.stop_limit),
         tls=given.tls,
-        limits=ConnectionLimits(per_client=configuration.http.connections_per_client),
+        limits=ConnectionLimits(per_client=configuration.http.max_connections_per_client),
     )
     starting = asyncio.ensure_future(stop.interrupted(with_servers(where, wait_seconds, hint, app.start)))
     try:
@@ -128,7 +128,7 @@ async def serve_http(given: HttpService, ready: Callable[[str], None]) -> None:
         await app.stop()
 
 
-def change_access(gate: Gate, server: HttpServer, auth: AuthSettings) -> None:
+def change_access(gate: Gate, server: HttpServer, auth: Auth) -> None:
     """Apply new authentication settings and a renewed certificate. Authentication itself is not switched on or off.
 
     Raises `UsageError` for unusable settings, and then nothing has changed.
@@ -139,12 +139,12 @@ def change_access(gate: Gate, server: HttpServer, auth: AuthSettings) -> None:
         gate.change(authenticator)
 
 
-def authenticator_of(auth: AuthSettings) -> Authenticator | None:
+def authenticator_of(auth: Auth) -> Authenticator | None:
     """Return the authenticator, or None without authentication. Raises `UsageError` for unusable settings."""
     return Authenticator(auth) if auth.enabled else None
 
 
-def tls_of(http: HttpSettings | PortSettings) -> TlsFiles | None:
+def tls_of(http: OrchestrationWeb | WorkerWeb) -> TlsFiles | None:
     """Return the TLS files, or None without TLS. Raises `UsageError` if certificate and key do not match."""
     return tls_files(http.tls_certificate_path, http.tls_key_path)
 
@@ -165,7 +165,9 @@ def _where(options: Options, server: HttpServer) -> str:
     return f"; the page: {server.address}/ui" if options.pages else ""
 
 
-def listening_socket(http: HttpSettings, host: str | None, port: int | None, inherited: int | None) -> socket.socket:
+def listening_socket(
+    http: OrchestrationWeb, host: str | None, port: int | None, inherited: int | None
+) -> socket.socket:
     """Return the server's socket: that of its parent process, else a new one at the address of options and settings.
 
     Raises `UsageError` if the address is in use, if other machines can reach it without authentication, and if HTTP is
@@ -175,7 +177,7 @@ def listening_socket(http: HttpSettings, host: str | None, port: int | None, inh
         return socket.socket(fileno=inherited)
     if not http.enabled:
         raise UsageError("HTTP is turned off", hint="set orchestration.web.enabled = true")
-    own_host, own_port = host_and_port(http.bind_address or DEFAULT_ADDRESS)
+    own_host, own_port = host_and_port(chosen_address(http) or DEFAULT_ADDRESS)
     host, port = host or own_host, own_port if port is None else port
     if not http.auth.enabled:
         require_loopback(host)
@@ -184,34 +186,34 @@ def listening_socket(http: HttpSettings, host: str | None, port: int | None, inh
 
 def with_own_pool(configuration: Configured) -> Configured:
     """Return the configuration with the server's connection pool in place of a program's."""
-    pool, former = configuration.http.pool, configuration.database.pool
-    server_pool = replace(
-        former,
-        max_connections=pool.max_connections,
-        min_connections=pool.min_connections,
-        acquire_timeout=pool.acquire_timeout,
-        idle_timeout=pool.idle_timeout,
+    database, pools = configuration.database, configuration.http.database_pools
+    pool = database.pool.replace(
+        max_connections=pools.web_api_max_connections,
+        min_connections=pools.web_api_pool_size,
+        acquire_timeout_seconds=pools.web_api_connection_timeout_seconds,
+        idle_timeout_seconds=pools.web_api_idle_timeout_seconds,
     )
-    return replace(configuration, database=replace(configuration.database, pool=server_pool))
+    return replace(configuration, database=database.replace(pool=pool))
 
 
 def options_of(configuration: Configured) -> Options:
     """Return the options of the HTTP interface."""
     http, plugins = configuration.http, plugins_of(configuration.plugins)
+    root_path = http.root_path.rstrip("/")
     return Options(
-        limits=RequestLimits(body_bytes=http.body_bytes, seconds=http.request_seconds),
-        streams=http.streams,
+        limits=RequestLimits(body_bytes=http.max_body_bytes, seconds=http.request_timeout_ms / 1000),
+        streams=http.max_streams,
         requests_per_second=http.requests_per_second,
         request_burst=http.request_burst,
-        root_path=http.root_path,
+        root_path=root_path,
         cors_origins=http.cors_origins,
         key_header=http.auth.api_key_header,
-        environment=configuration.environment or ENVIRONMENT,
+        environment=configuration.environment or Execution.environment,
         metrics=metrics_of(plugins, CATALOGUE),
         routers=offered_routers(plugins, paths()),
         on_answered=plugins.listener("tasker_request_answered"),
-        configuration=_shown(configuration) if http.config_endpoint else None,
-        **_pages(http.root_path),
+        configuration=_shown(configuration) if http.config_endpoint_enabled else None,
+        **_pages(root_path),
         shown=partial(_set_up, configuration),
     )
 
@@ -238,7 +240,7 @@ def _pages(root_path: str) -> dict[str, Any]:
 
 def _shown(configuration: Configured) -> dict[str, Any]:
     """Return the answer of `/config`, which contains no secrets."""
-    pool, breaker = configuration.http.pool, configuration.breakers.database
+    pools, breaker = configuration.http.database_pools, configuration.breakers.database
     names = configuration.queue_names
     return {
         "auth": auth_shown(configuration.http.auth),
@@ -249,23 +251,23 @@ def _shown(configuration: Configured) -> dict[str, Any]:
             "timeout_seconds": round(breaker.timeout_seconds),
         },
         "database_pools": {
-            "web_api_pool_size": pool.min_connections,
-            "web_api_max_connections": pool.max_connections,
+            "web_api_pool_size": pools.web_api_pool_size,
+            "web_api_max_connections": pools.web_api_max_connections,
         },
         "deployment_mode": str(configuration.orchestrator_events.deployment_mode),
         "messaging": {"backend": configuration.backend, "queues": list(names.orchestration())},
     }
 
 
-def auth_shown(auth: AuthSettings) -> dict[str, Any]:
+def auth_shown(auth: Auth) -> dict[str, Any]:
     """Return the authentication settings in their published form."""
-    tokens = auth.enabled and bool(auth.public_key or auth.public_key_path or auth.jwks_url)
+    tokens = auth.enabled and bool(auth.jwt_public_key or auth.jwt_public_key_path or auth.jwks_url)
     keys = (len(auth.api_keys) if auth.api_keys_enabled else 0) + bool(auth.api_key)
     return {
         "enabled": auth.enabled,
-        "verification_method": auth.verification_method if tokens else "none",
-        "jwt_issuer": auth.issuer if tokens else "",
-        "jwt_audience": auth.audience if tokens else "",
+        "verification_method": auth.jwt_verification_method if tokens else "none",
+        "jwt_issuer": auth.jwt_issuer if tokens else "",
+        "jwt_audience": auth.jwt_audience if tokens else "",
         "api_key_header": auth.api_key_header if auth.enabled else "",
         "api_key_count": keys if auth.enabled else 0,
         "strict_validation": tokens and auth.strict_validation,
@@ -287,7 +289,7 @@ class WithPort:
         self._server, self._port, self._gate = server, port, gate
         self._open = False
 
-    def change(self, auth: AuthSettings) -> None:
+    def change(self, auth: Auth) -> None:
         """Apply new authentication settings and a renewed certificate; see `change_access`."""
         change_access(self._gate, self._port, auth)
 
@@ -309,7 +311,7 @@ class WithPort:
 def with_port(
     server: ServedProcess,
     observed: ProcessSnapshot,
-    port: PortSettings,
+    port: OrchestrationWeb | WorkerWeb,
     configuration: Configured,
     connections: Sequence[str],
 ) -> tuple[WithPort, str]:
@@ -320,11 +322,11 @@ def with_port(
     tls = tls_of(port)
     listening = _listening(port, observed.kind)
     options = PortOptions(
-        limits=RequestLimits(body_bytes=BODY_BYTES, seconds=port.request_seconds),
-        environment=configuration.environment or ENVIRONMENT,
+        limits=RequestLimits(body_bytes=BODY_BYTES, seconds=port.request_timeout_ms / 1000),
+        environment=configuration.environment or Execution.environment,
         connections=len(connections),
         metrics=metrics_of(observed.process.plugins, PROCESS_CATALOGUE),
-        configuration=_shown_port(port, configuration) if port.config_endpoint else None,
+        configuration=_shown_port(port, configuration) if port.config_endpoint_enabled else None,
     )
     authenticator = authenticator_of(port.auth)
     gate = ClosedGate(authenticator) if authenticator else open_gate
@@ -334,9 +336,8 @@ def with_port(
     return WithPort(server, answering, gate), answering.address
 
 
-def _listening(port: PortSettings, kind: str) -> socket.socket:
+def _listening(port: OrchestrationWeb | WorkerWeb, kind: str) -> socket.socket:
     """Return a socket on the configured port, or on the next free one for processes started together."""
-    assert port.bind_address is not None
     host, first = host_and_port(port.bind_address)
     if not port.auth.enabled:
         require_loopback(host, f"{'worker' if kind == 'worker' else 'orchestration'}.web.auth")
@@ -349,6 +350,6 @@ def _listening(port: PortSettings, kind: str) -> socket.socket:
     return listen(host, first + together - 1)
 
 
-def _shown_port(port: PortSettings, configuration: Configured) -> dict[str, Any]:
+def _shown_port(port: OrchestrationWeb | WorkerWeb, configuration: Configured) -> dict[str, Any]:
     queues = list(configuration.queue_names.orchestration())
     return {"auth": auth_shown(port.auth), "messaging": {"backend": configuration.backend, "queues": queues}}

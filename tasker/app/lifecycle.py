@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict
 
 from tasker.app.assembly import breakers_of, end_listener_of, listeners_of
-from tasker.app.configured import Configured
-from tasker.app.configured.program import configured_program
+from tasker.app.configured import Configured, configured_program
 from tasker.app.preparation import prepare
 from tasker.app.program_waiters import program_waiters
 from tasker.app.services import Services, guarded_connection
@@ -28,7 +27,7 @@ from tasker.plugins.host import plugins_of
 from tasker.process.connections import Resources
 from tasker.process.heartbeat import end_dead_leases
 from tasker.process.releases import Repairs
-from tasker.process.stopping import to_its_end
+from tasker.process.stopping import STOP_GRACE_SECONDS, to_its_end
 from tasker.resilience.pressure import DepthLimits
 from tasker.services.audit import AuditLog
 from tasker.services.database import DatabaseSizes, RetentionService
@@ -61,7 +60,6 @@ from tasker.services.tasks.waiting import Waiters
 from tasker.services.viewer import SensitiveValues
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.settings.addresses import BackendSettings
-from tasker.settings.defaults import STOP_GRACE_SECONDS
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.runner import AttemptRunner

@@ -75,17 +75,20 @@ class OrchestratorAssembly(Assembly):
     @cached_property
     def executor(self) -> NoStepExecutor:
         """Executor of a process that runs no steps."""
-        limits = self.context.settings
+        settings = self.context.settings
         return NoStepExecutor(
             CompletingWorker(
-                self.identity, window=limits.window, timeout_ms=limits.timeout_ms, grace_ms=limits.grace_ms
+                self.identity,
+                window=settings.limits.enqueue_window,
+                timeout_ms=settings.dispatch.handler_timeout_ms,
+                grace_ms=settings.lease.grace_ms,
             )
         )
 
     @cached_property
     def heartbeat(self) -> ProcessHeartbeat:
         """Orchestrator's entry in the registry, with its lease."""
-        backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease_ms
+        backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease.lease_ms
         return ProcessHeartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
 
     @cached_property
@@ -109,7 +112,7 @@ class OrchestratorAssembly(Assembly):
     @cached_property
     def drafts(self) -> DraftFactory:
         """Factory that turns requests into tasks."""
-        window = self.context.settings.window
+        window = self.context.settings.limits.enqueue_window
         return DraftFactory(new_task_uuid, window=window, context_limit_bytes=self._context_limit_bytes)
 
     @cached_property

@@ -8,7 +8,6 @@ from pathlib import Path
 from tasker.clock import SystemClock
 from tasker.db.channel import DatabaseChannel
 from tasker.db.database import with_statement_timeout
-from tasker.db.limits import DatabaseSettings
 from tasker.db.migrate import upgrade
 from tasker.errors import UsageError
 from tasker.installed import installed_backends
@@ -19,8 +18,9 @@ from tasker.messaging.service import MessagingService
 from tasker.process.connections import Resources, with_faults
 from tasker.resilience.breakers import Breakers
 from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
+from tasker.settings.database import Database
 
-DEFAULT_DATABASE = DatabaseSettings()
+DEFAULT_DATABASE = Database()
 
 
 def not_empty(database_url: str | None) -> str | None:
@@ -50,7 +50,7 @@ def prepare(
     names: QueueNames | None = None,
     backend_settings: BackendSettings | None = None,
     breakers: Breakers | None = None,
-    database: DatabaseSettings = DEFAULT_DATABASE,
+    database: Database = DEFAULT_DATABASE,
     waits: bool = False,
 ) -> Resources:
     """Start or join the embedded server unless a URL is given, and upgrade the schema.

@@ -72,7 +72,7 @@ class Assembly(ABC):
     @cached_property
     def turns(self) -> ExclusiveTurns:
         """Coordination of sweeps between processes; its answers also report paused queues."""
-        seconds = self.context.sweeps.interval_ms / 1000
+        seconds = float(self.context.sweeps.timing.fallback_polling_interval_seconds)
         return ExclusiveTurns(
             self.context.engine, "sweep", self.context.clock, random, seconds, self.actors.pauses.update
         )
@@ -104,5 +104,5 @@ class Assembly(ABC):
         from tasker.services.schedule_firing import ScheduleFiring  # lazy import, needed only where schedules fire
         from tasker.services.submission.submit import DraftFactory
 
-        drafts = DraftFactory(new_task_uuid, window=self.context.settings.window)
+        drafts = DraftFactory(new_task_uuid, window=self.context.settings.limits.enqueue_window)
         return ScheduleFiring(self.context.engine, self.plans, drafts)

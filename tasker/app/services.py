@@ -94,7 +94,7 @@ def guarded_connection(resources: Resources, configuration: Configured, breaker:
 
 
 def _doctor(engine: Engine, settings: WorkerSettings, configuration: Configured) -> Doctor:
-    return Doctor(engine, settings.window, configuration.http.pool.total_hint)
+    return Doctor(engine, settings.limits.enqueue_window, configuration.http.database_pools.max_total_connections_hint)
 
 
 def _submitter(
@@ -104,7 +104,7 @@ def _submitter(
     configuration: Configured,
     admission: SubmissionAdmission,
 ) -> Submitter:
-    limit, window = configuration.context_limit_bytes, settings.window
+    limit, window = configuration.context_limit_bytes, settings.limits.enqueue_window
     return Submitter(engine, plans, new_task_uuid, window=window, context_limit_bytes=limit, admission=admission)
 
 

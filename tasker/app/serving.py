@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tasker.messaging.backends import load_backend
 from tasker.plugins.contributions import rules_of
 from tasker.plugins.host import plugins_of
 from tasker.process.connections import ORCHESTRATOR, WORKER, Resources, plugin_connections
-from tasker.process.http_settings import DEFAULT_ADDRESS, PortSettings
+from tasker.process.http_settings import DEFAULT_ADDRESS, chosen_address
 from tasker.process.observed import ProcessSnapshot
 from tasker.process.own_tasks import run_guarded
 from tasker.process.reloading import Reloading, ReloadSignals
@@ -31,7 +31,8 @@ from tasker.resilience.breakers import Breakers
 from tasker.services.workflows.handlers import load_handlers
 from tasker.services.workflows.served import register_served
 from tasker.settings.addresses import DEFAULT_BACKEND
-from tasker.settings.authentication import AuthSettings
+from tasker.settings.http import Auth, OrchestrationWeb, WorkerWeb
+from tasker.template.error_rules import parse_overrides
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
     def change(configured: Configured) -> None:
         change_port(configured.worker_port.auth)
         runtime.events.change(configured.worker.events)
-        runtime.execution.runner.error_rules = configured.worker.error_rules
+        runtime.execution.runner.error_rules = parse_overrides(*configured.worker.execution.error_rules)
         breakers.change(configured.breakers)
 
     service.status.answer_with(partial(status_of, observed))
@@ -117,14 +118,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         breakers.change(configured.breakers)
 
     observed = ProcessSnapshot("orchestrator", orchestrator, lambda: orchestrator.identity)
-    http = limits.http
-    port = PortSettings(
-        request_seconds=http.request_seconds,
-        config_endpoint=http.config_endpoint,
-        tls_certificate_path=http.tls_certificate_path,
-        tls_key_path=http.tls_key_path,
-        auth=http.auth,
-    )
+    port = limits.http.without("bind_address")  # that is the server's
     connections = (*ORCHESTRATOR, *plugin_connections(orchestrator.plugins))
     server, title, change_port = _with_port(orchestrator, title, service, observed, port, connections)
     service.status.answer_with(partial(status_of, observed))
@@ -136,17 +130,17 @@ def _with_port(
     title: Title,
     service: Service,
     observed: ProcessSnapshot,
-    port: PortSettings,
+    port: OrchestrationWeb | WorkerWeb,
     connections: Sequence[str],
-) -> tuple[ServedProcess, Title, Callable[[AuthSettings], None]]:
+) -> tuple[ServedProcess, Title, Callable[[Auth], None]]:
     """Return the server, its title, and a function that applies new authentication settings.
 
     The server has an HTTP port if one is requested or configured.
     """
     if service.port is not None:
-        host = (port.bind_address or DEFAULT_ADDRESS).rpartition(":")[0]
-        port = replace(port, enabled=True, bind_address=f"{host}:{service.port}")
-    if not port.enabled or port.bind_address is None:
+        host = (chosen_address(port) or DEFAULT_ADDRESS).rpartition(":")[0]
+        port = port.replace(enabled=True, bind_address=f"{host}:{service.port}")
+    if not port.enabled or chosen_address(port) is None:
         return server, title, lambda auth: None
     from tasker.app.http_serving import with_port  # lazy import: FastAPI is not needed without a port
 
@@ -211,7 +205,7 @@ async def _serve(
     connections: Sequence[str],
 ) -> None:
     chosen = service.configuration
-    patience = StopLimits(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease_ms / 1000)
+    patience = StopLimits(service.stop_limit, chosen.database.connect_wait_seconds, chosen.worker.lease.lease_ms / 1000)
     service.hangups.answer(Reloading(chosen, service.reread, change))
     await serve(server, resources, patience, title, ready, connections)
 

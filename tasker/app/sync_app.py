@@ -14,9 +14,9 @@ from tasker.app.started import forget, requires_start
 from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method, with_parameters_of
 from tasker.db.caller_transaction import caller_transaction
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.process.stopping import STOP_GRACE_SECONDS
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS
 from tasker.services.submission.submit import SubmissionResult
-from tasker.settings.defaults import STOP_GRACE_SECONDS
 from tasker.template.plan import Plan
 
 T = TypeVar("T")

@@ -29,6 +29,7 @@ from tasker.execution.slots import Slots
 from tasker.execution.step_execution import StepExecution
 from tasker.execution.worker import Worker
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.logging.step_log import LEVELS
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.parked_results import ParkedResultConsumer, ParkingProcessor
 from tasker.orchestration.pending_work import FollowUp
@@ -42,6 +43,8 @@ from tasker.process.registration import WorkerRegistration
 from tasker.process.releases import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
+from tasker.resilience.pressure import BufferLimits
+from tasker.template.error_rules import parse_overrides
 
 
 def worker_process(
@@ -88,7 +91,7 @@ class WorkerAssembly(Assembly):
         super().__init__(context)
         self._handlers, self._make_runner = registry, runner
         self._namespaces, self._on_finished = list(namespaces), on_finished
-        self._parks = context.settings.result_path == "queued"
+        self._parks = context.settings.execution.result_path == "queued"
         self._consumes = self._parks and consume
 
     @cached_property
@@ -132,7 +135,7 @@ class WorkerAssembly(Assembly):
     @cached_property
     def custom_publishers(self) -> CustomPublishers:
         """Caller of custom event publishers."""
-        return CustomPublishers(self.context.settings.publisher_timeout_ms / 1000)
+        return CustomPublishers(self.context.settings.hand_off.callback_timeout_ms / 1000)
 
     @cached_property
     def bus(self) -> AcceptedEventBus:
@@ -141,12 +144,12 @@ class WorkerAssembly(Assembly):
         settings = self.context.settings
         return AcceptedEventBus(
             self.custom_publishers,
-            settings.event_drain_ms / 1000,
-            capacity=settings.event_buffer,
-            log_dropped=settings.log_dropped_events,
+            settings.domain_events.shutdown_drain_timeout_ms / 1000,
+            capacity=settings.domain_events.command_buffer_size,
+            log_dropped=settings.domain_events.log_dropped_events,
             on_published=self.on_published,
             limits=settings.subscribers,
-            remembered=settings.seen_events,
+            remembered=settings.seen_events.deduplication_cache_size,
         )
 
     @cached_property
@@ -157,7 +160,8 @@ class WorkerAssembly(Assembly):
     @cached_property
     def reports(self) -> ReportBuffer:
         """Buffer of handlers' logs and progress until they are stored."""
-        return ReportBuffer(self.context.settings.kept_log_level, self.context.settings.kept_log_lines)
+        execution = self.context.settings.execution
+        return ReportBuffer(LEVELS[execution.keep_logs], execution.kept_log_lines)
 
     @cached_property
     def teller(self) -> AttemptListener | None:
@@ -201,12 +205,17 @@ class WorkerAssembly(Assembly):
     @cached_property
     def slots(self) -> Slots:
         """Slots that limit the number of running steps."""
-        return Slots(self.context.settings.concurrency, self.context.plugins.listener("tasker_claims_throttled"))
+        return Slots(
+            self.context.settings.dispatch.max_concurrent_handlers,
+            self.context.plugins.listener("tasker_claims_throttled"),
+        )
 
     @cached_property
     def buffer(self) -> CompletionBuffer:
         """Buffer of completed attempts that are not stored yet."""
-        return CompletionBuffer(self.slots, self.context.settings.completion_buffer)
+        settings = self.context.settings
+        share = settings.overflow.log_warning_threshold
+        return CompletionBuffer(self.slots, BufferLimits(settings.dispatch.completion_buffer_size, share))
 
     @cached_property
     def runner(self) -> AttemptRunner:
@@ -216,10 +225,12 @@ class WorkerAssembly(Assembly):
             registry=self._handlers,
             clock=self.context.clock,
             breakers=self.context.breakers,
-            default_timeout=settings.timeout_ms / 1000,
-            threads=settings.threads,
-            waits=CapacityWaits(settings.grace_ms / 1000, settings.starvation_ms / 1000),
-            error_rules=settings.error_rules,
+            default_timeout=settings.dispatch.handler_timeout_ms / 1000,
+            threads=settings.execution.threads,
+            waits=CapacityWaits(
+                settings.lease.grace_ms / 1000, settings.hand_off.starvation_warning_threshold_ms / 1000
+            ),
+            error_rules=parse_overrides(*settings.execution.error_rules),
         )
 
     @cached_property

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tasker.dataclasses import dataclass
-from tasker.settings.defaults import (
-    ACQUIRE_TIMEOUT_SECONDS,
-    CONNECT_WAIT_SECONDS,
-    IDLE_TIMEOUT_SECONDS,
-    MAX_CONNECTIONS,
-    MAX_LIFETIME_SECONDS,
-    MIN_CONNECTIONS,
-    SLOW_ACQUIRE_MS,
-    STATEMENT_TIMEOUT_MS,
-)
+from tasker.settings.database import Database
 
 NETWORK: Mapping[str, int] = {
     "connect_timeout": 10,
@@ -26,7 +16,7 @@ NETWORK: Mapping[str, int] = {
 """Network timeouts that detect a silently vanished server within a minute (seconds; the last one is milliseconds)."""
 
 SESSION: Mapping[str, int | str] = {
-    "statement_timeout": STATEMENT_TIMEOUT_MS,
+    "statement_timeout": Database.statement_timeout_ms,
     "lock_timeout": 5_000,
     "idle_in_transaction_session_timeout": 60_000,
     "idle_session_timeout": 0,
@@ -67,27 +57,3 @@ ENCODING = "UTF8"
 
 MIGRATION: Mapping[str, int | str] = {**SESSION, "statement_timeout": 0, "lock_timeout": 0}
 """Session settings of a migration: without statement or lock timeout."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolSettings:
-    """Size and timeouts of a pool. Times are in seconds."""
-
-    max_connections: int = MAX_CONNECTIONS
-    min_connections: int = MIN_CONNECTIONS
-    """Number of connections kept open even if idle."""
-    acquire_timeout: float = ACQUIRE_TIMEOUT_SECONDS
-    idle_timeout: float = IDLE_TIMEOUT_SECONDS
-    max_lifetime: float = MAX_LIFETIME_SECONDS
-    slow_acquire: float = SLOW_ACQUIRE_MS / 1000
-    """Waiting time for a free connection above which the wait is logged and counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseSettings:
-    """Database settings of a process."""
-
-    statement_timeout_ms: int = STATEMENT_TIMEOUT_MS
-    connect_wait_seconds: float = CONNECT_WAIT_SECONDS
-    """Time that a serving process waits at its start for an unreachable database."""
-    pool: PoolSettings = PoolSettings()

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from tasker.db.connection import Connection, Statements
-from tasker.db.limits import PoolSettings
 from tasker.db.pace import BACKOFF
 from tasker.db.session import Params, Rows
 from tasker.errors import DatabaseError, PoolExhausted, SessionRefused, UsageError
 from tasker.logging.lines import LogThrottle
 from tasker.metrics import Histogram, summed
+from tasker.settings.database import PoolTable
 
 
 def require_loop(own: asyncio.AbstractEventLoop) -> None:
@@ -72,8 +72,8 @@ class Pool(Statements, Generic[C]):
     one of them tries to open another with growing pauses.
     """
 
-    def __init__(self, make: Callable[[], C], settings: PoolSettings | None = None) -> None:
-        self._make, self.settings = make, settings or PoolSettings()
+    def __init__(self, make: Callable[[], C], settings: PoolTable | None = None) -> None:
+        self._make, self.settings = make, settings or PoolTable()
         self._free = asyncio.Semaphore(self.settings.max_connections)
         self._idle: list[tuple[float, C]] = []
         """Idle connections, each with the time it became idle; the last one used is lent next."""
@@ -113,7 +113,7 @@ class Pool(Statements, Generic[C]):
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         require_loop(self._loop)
-        deadline = time.monotonic() + self.settings.acquire_timeout
+        deadline = time.monotonic() + self.settings.acquire_timeout_seconds
         while True:
             is_trial = await self._acquire(deadline)
             if self._closed:
@@ -121,7 +121,7 @@ class Pool(Statements, Generic[C]):
                 raise _stopped_error()
             connection, stays = self._take(), True
             try:
-                if connection.ended or connection.age > self.settings.max_lifetime:
+                if connection.ended or connection.age > self.settings.max_lifetime_seconds:
                     await connection.close()
                 answer = await use(connection)
                 self.counts["answered"] += 1
@@ -208,7 +208,7 @@ class Pool(Statements, Generic[C]):
         finally:
             self._waiting -= 1
             self._waited((time.monotonic() - started) * 1000)
-        if (waited := time.monotonic() - started) > self.settings.slow_acquire:
+        if (waited := time.monotonic() - started) > self.settings.slow_acquire_threshold_ms / 1000:
             self.counts["slow_acquires"] += 1
             self._slow.note(waited, self.sizes)
         return False
@@ -221,10 +221,11 @@ class Pool(Statements, Generic[C]):
         self.counts["exhausted"] += 1
         sizes, refusal = self.sizes(), self._refusal if self._refused else None
         return PoolExhausted(
-            f"no database connection became free within {self.settings.acquire_timeout:g} s: {sizes['lent']} of "
-            f"{sizes['max']} are in use, {sizes['waiting']} callers wait" + (f"; {refusal.message}" if refusal else ""),
+            f"no database connection became free within {self.settings.acquire_timeout_seconds:g} s: "
+            f"{sizes['lent']} of {sizes['max']} are in use, {sizes['waiting']} callers wait"
+            + (f"; {refusal.message}" if refusal else ""),
             metadata=sizes,
-            retry_after=self.settings.acquire_timeout,
+            retry_after=self.settings.acquire_timeout_seconds,
             hint=(refusal and refusal.hint)
             or "ask for less at the same time, or raise common.database.pool.max_connections while the server's "
             "max_connections allows it; slow statements hold connections: see pg_stat_activity",
@@ -238,12 +239,12 @@ class Pool(Statements, Generic[C]):
     def _watch_idle(self) -> None:
         """Schedule the next check for when the connection that has been idle longest may be closed."""
         if self._timer is None and len(self._all) > self.settings.min_connections:
-            wait = self._idle[0][0] + self.settings.idle_timeout - time.monotonic()
+            wait = self._idle[0][0] + self.settings.idle_timeout_seconds - time.monotonic()
             self._timer = asyncio.get_running_loop().call_later(max(0.0, wait), self._close_idle)
 
     def _close_idle(self) -> None:
         self._timer = None
-        limit = time.monotonic() - self.settings.idle_timeout
+        limit = time.monotonic() - self.settings.idle_timeout_seconds
         while self._idle and len(self._all) > self.settings.min_connections and self._idle[0][0] <= limit:
             _, connection = self._idle.pop(0)
             self._all.discard(connection)

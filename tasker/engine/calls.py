@@ -21,6 +21,7 @@ from tasker.db.connection import DataRefused, Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.engine.answers import ClaimAnswer, SubmitAnswer
+from tasker.engine.exchange import CLAIM_BYTES
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
 from tasker.engine.retry import fingerprint
 from tasker.engine.task_log import enqueued, log_enqueued, log_unknown, logs_enqueue, read_task_ids
@@ -33,32 +34,20 @@ from tasker.messaging.messages import PoisonMessage, StepHint
 from tasker.messaging.port import QueuedMessage, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
-from tasker.settings.defaults import (
-    CLAIM_BYTES,
-    ENQUEUE_WINDOW,
-    ON_BLOCKED,
-    STEP_GRACE_MS,
-    STEP_TIMEOUT_MS,
-    VISIBILITY_TIMEOUT_SECONDS,
-)
+from tasker.settings.execution import DeadLetterSettings, Execution, Lease
+from tasker.settings.queues import HandlerDispatch, QueueSettings
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRules:
     """Settings on which every process that moves tasks must agree."""
 
-    on_blocked: str = ON_BLOCKED
-    """`give_up` or `wait`: fate of a task when failed steps block all remaining ones (rule 10)."""
-    window: int = ENQUEUE_WINDOW
-    """Enqueued steps per namespace above which further ready steps stay in the backlog."""
+    execution: Execution = Execution.for_single_process()
     limits: ExpansionLimits = DEFAULT_LIMITS
     """Limits of the steps that decisions and batches may create."""
-    hidden_seconds: float = float(VISIBILITY_TIMEOUT_SECONDS)
+    hidden_seconds: float = float(QueueSettings.default_visibility_timeout_seconds)
     """Seconds for which a received message stays hidden while it is processed (backends with acknowledgements)."""
-    dead_letters: bool = True
-    """Record failed tasks as dead letters for inspection."""
-    log_expansions: bool = False
-    """Log the steps that every decision and batchable step creates."""
+    dead_letters: DeadLetterSettings = DeadLetterSettings.for_single_process()
 
 
 DEFAULT_RULES = FleetRules()
@@ -67,17 +56,21 @@ DEFAULT_RULES = FleetRules()
 def shared_arguments(rules: FleetRules) -> dict[str, Any]:
     """Return the arguments that every function needs that moves steps; a worker overrides them with its own."""
     return {
-        "window": rules.window,
-        "timeout_ms": STEP_TIMEOUT_MS,
-        "grace_ms": STEP_GRACE_MS,
+        "window": rules.execution.enqueue_window,
+        "timeout_ms": HandlerDispatch.handler_timeout_ms,
+        "grace_ms": Lease.grace_ms,
         "max_claim_bytes": CLAIM_BYTES,
     }
 
 
 def non_default_rules(rules: FleetRules) -> dict[str, Any]:
     """Return the rules that differ from the defaults of the SQL functions."""
-    settings: dict[str, Any] = {"on_blocked": rules.on_blocked, "dead_letters": rules.dead_letters}
-    return {name: value for name, value in settings.items() if value != getattr(DEFAULT_RULES, name)}
+    used, defaults = _sql_rules(rules), _sql_rules(DEFAULT_RULES)
+    return {name: value for name, value in used.items() if value != defaults[name]}
+
+
+def _sql_rules(rules: FleetRules) -> dict[str, Any]:
+    return {"on_blocked": rules.execution.on_blocked, "dead_letters": rules.dead_letters.enabled}
 
 
 Answer = dict[str, Any]

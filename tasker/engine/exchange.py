@@ -12,11 +12,20 @@ from tasker.engine.changes import ExpansionRecord, StepChange, completed, grown,
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Verdict
 from tasker.json_values import JsonText
 from tasker.logging.trace_context import TraceContext
-from tasker.settings.defaults import ENQUEUE_WINDOW, STEP_GRACE_MS, STEP_TIMEOUT_MS
+from tasker.settings.execution import Execution, Lease
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.plan import Plan
+
+CLAIM_BYTES = 16 * 1024 * 1024
+"""Maximum size of the inputs, results or events in one answer of the database, unless a single one is larger."""
+MARK_SLICE = 2000
+"""Number of backlogged steps whose pause marks one transaction changes."""
+REPLAY_STEPS = 1000
+"""Number of steps that one transaction of a replay resets, or all of one task."""
 
 if TYPE_CHECKING:
     from tasker.handlers.events.publisher import BasePublisher
+
 
 Answer = Mapping[str, Any]
 
@@ -220,9 +229,9 @@ class CompletingWorker:
     slots: int = 0
     namespace_ids: Sequence[int] = ()
     unserved: Sequence[str] = ()
-    window: int = ENQUEUE_WINDOW
-    timeout_ms: int = STEP_TIMEOUT_MS
-    grace_ms: int = STEP_GRACE_MS
+    window: int = Execution.enqueue_window
+    timeout_ms: int = HandlerDispatch.handler_timeout_ms
+    grace_ms: int = Lease.grace_ms
 
     def args(self, slots: int | None = None) -> dict[str, Any]:
         """Return the caller's part of an engine function's arguments; `slots` overrides the worker's own number."""

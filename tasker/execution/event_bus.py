@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tasker.engine.exchange import AnnouncedEvents, Result
 from tasker.execution.custom_publishers import CustomPublishers
-from tasker.handlers.claims import LIMITS, Claim, SubscriberLimits
+from tasker.handlers.claims import Claim
 from tasker.handlers.events.delivery import SubscriberThread
 from tasker.handlers.events.poller import CAPACITY, InProcessChannel, InProcessDomainEventPoller, shared
 from tasker.handlers.events.registries import SubscriberRegistry
 from tasker.logging.lines import ids_of, log_line
 from tasker.plugins.hook_arguments import EventPublished
-from tasker.settings.defaults import SEEN_EVENTS
+from tasker.settings.listening import SeenEvents
+from tasker.settings.queues import InProcessEvents
 
 OnPublished = Callable[[EventPublished], None]
 _log = logging.getLogger("tasker.domain_events")
+
+LIMITS = InProcessEvents()
 
 
 class AcceptedEventBus:
@@ -41,8 +44,8 @@ class AcceptedEventBus:
         log_dropped: bool = True,
         channel: InProcessChannel = shared,
         on_published: OnPublished | None = None,
-        limits: SubscriberLimits = LIMITS,
-        remembered: int = SEEN_EVENTS,
+        limits: InProcessEvents = LIMITS,
+        remembered: int = SeenEvents.deduplication_cache_size,
     ) -> None:
         self._custom, self._drain_seconds, self._channel = custom, drain_seconds, channel
         self._capacity, self._log_dropped = capacity, log_dropped

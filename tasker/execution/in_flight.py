@@ -176,6 +176,6 @@ class FencedWrites:
             "worker": claim.worker,
             "step": claim.step_uuid,
             "token": claim.token,
-            "timeout_ms": self._settings.timeout_ms if seconds is None else int(seconds * 1000),
-            "grace_ms": self._settings.grace_ms,
+            "timeout_ms": self._settings.dispatch.handler_timeout_ms if seconds is None else int(seconds * 1000),
+            "grace_ms": self._settings.lease.grace_ms,
         }

@@ -10,9 +10,8 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import DataRefused
 from tasker.engine.bisect import halved
 from tasker.engine.calls import Engine
-from tasker.engine.exchange import Inputs, TooLarge, inputs_of, too_large_of
+from tasker.engine.exchange import CLAIM_BYTES, Inputs, TooLarge, inputs_of, too_large_of
 from tasker.handlers.claims import Failure
-from tasker.settings.defaults import CLAIM_BYTES
 
 INPUTS_TOO_LARGE = "inputs_too_large"
 HINT = "store large data elsewhere and return references to it, or join the results in several steps"

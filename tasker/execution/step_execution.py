@@ -136,7 +136,7 @@ class StepExecution:
         return [self.collector.run, self.claimer.run, self._writer.run, *self._watchdog()]
 
     def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        loop, lag_ms = asyncio.get_running_loop(), self.worker.settings.loop_lag_ms
+        loop, lag_ms = asyncio.get_running_loop(), self.worker.settings.execution.loop_lag_warning_ms
         return [LoopWatchdog(self._clock, lag_ms, lambda: self.worker.claims.in_turn(loop)).run] if lag_ms else []
 
     def throttled_by(self) -> list[str]:

@@ -112,9 +112,16 @@ class Worker:
 
     def caller(self, slots: int = 0) -> CompletingWorker:
         """Return this worker as an argument of the engine's calls."""
-        limits = self.settings
-        more = sorted(self.unserved), limits.window, limits.timeout_ms, limits.grace_ms
-        return CompletingWorker(self.identity, slots, self.namespace_ids, *more)
+        settings = self.settings
+        return CompletingWorker(
+            self.identity,
+            slots,
+            self.namespace_ids,
+            sorted(self.unserved),
+            settings.limits.enqueue_window,
+            settings.dispatch.handler_timeout_ms,
+            settings.lease.grace_ms,
+        )
 
     def claim_tokens(self) -> list[tuple[str, int]]:
         """Return the (step, token) pairs in flight. May be called from any thread."""
@@ -250,7 +257,7 @@ class Worker:
         step, task = plan.steps[row.ordinal], self.inputs.require(row.task)
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
-        limit, reporter = self.settings.result_limit_bytes, self.reports.of(claim)
+        limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
         attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)

@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 from tasker.dataclasses import dataclass
 from tasker.json_values import JsonText
 from tasker.logging.trace_context import TraceContext, TraceOf
-from tasker.settings.defaults import SUBSCRIBER_BUFFER, SUBSCRIBER_TIMEOUT_MS
 
 KEPT_EVENTS = "events"
 """Key of a checkpoint under which the events published before it are stored."""
@@ -63,20 +62,6 @@ class HandlerEvents(Protocol):
 
 publishing: ContextVar[HandlerEvents | None] = ContextVar("tasker_publishing", default=None)
 """Receiver of the step whose handler runs in this context."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriberLimits:
-    """Limits of each subscriber. `log_errors`: whether the errors that it raises are logged automatically."""
-
-    buffer: int = SUBSCRIBER_BUFFER
-    """Maximum number of events waiting for the subscriber; further events are dropped and counted."""
-    timeout_ms: int = SUBSCRIBER_TIMEOUT_MS
-    """Time for one event after which the subscriber is logged by name. It is not stopped and delays no other."""
-    log_errors: bool = True
-
-
-LIMITS = SubscriberLimits()
 
 
 @dataclass(frozen=True, slots=True)

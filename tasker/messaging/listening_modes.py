@@ -11,21 +11,16 @@ from enum import StrEnum
 
 from tasker.dataclasses import dataclass
 from tasker.messaging.port import Capabilities
-from tasker.settings.defaults import (
-    CONNECTION_TIMEOUT_SECONDS,
-    DEPLOYMENT_MODE,
-    ERROR_RATE_PER_MINUTE,
-    EVENT_TIMEOUT_SECONDS,
-    HEALTH_CHECK_INTERVAL_SECONDS,
-    LOST_POLL_MS,
-    MAX_CONSECUTIVE_ERRORS,
-    MAX_RETRY_ATTEMPTS,
-    ORCHESTRATOR_POLL_SECONDS,
-    ORCHESTRATOR_SYSTEM_ID,
-    RETRY_INTERVAL_SECONDS,
-    WORKER_POLL_MS,
-    WORKER_SYSTEM_ID,
+from tasker.settings.listening import (
+    EventSystemSettings,
+    FallbackPoller,
+    HealthReporting,
+    Listener,
+    OrchestratorEventSystem,
+    Timing,
+    WorkerSystem,
 )
+from tasker.settings.queues import QueueSettings
 
 MINUTE = 60.0
 
@@ -38,7 +33,7 @@ class DeploymentMode(StrEnum):
     HYBRID = "Hybrid"
 
 
-USUAL_MODE = DeploymentMode(DEPLOYMENT_MODE)
+USUAL_MODE = DeploymentMode(EventSystemSettings.deployment_mode)
 
 
 def effective_mode(configured: DeploymentMode, capabilities: Capabilities) -> DeploymentMode:
@@ -109,35 +104,25 @@ def notice(before: ListenerState, after: ListenerState, max_retry_attempts: int)
 class EventSettings:
     """Settings of how a process learns of work. The defaults are a worker's."""
 
-    system_id: str = WORKER_SYSTEM_ID
+    system_id: str = WorkerSystem.system_id
     """Label in the log."""
-    deployment_mode: DeploymentMode = USUAL_MODE
-    poll_ms: int = WORKER_POLL_MS
+    deployment_mode: DeploymentMode = DeploymentMode(EventSystemSettings.deployment_mode)
+    poll_ms: int = FallbackPoller.polling_interval_ms
     """Longest poll interval."""
-    lost_poll_ms: int = LOST_POLL_MS
+    lost_poll_ms: int = QueueSettings.poll_interval_ms
     """Poll interval while the listener is lost, unless `poll_ms` is shorter."""
-    connection_timeout_seconds: float = CONNECTION_TIMEOUT_SECONDS
-    """Timeout of connecting and of each check that notifications arrive."""
-    event_timeout_seconds: float = EVENT_TIMEOUT_SECONDS
-    """Interval at which the listening connection must prove that notifications arrive."""
-    retry_interval_seconds: float = RETRY_INTERVAL_SECONDS
-    """Pause before a lost listener reconnects, with jitter."""
-    max_retry_attempts: int = MAX_RETRY_ATTEMPTS
-    """Consecutive failures after which a warning is logged that the process only polls."""
-    health_check_interval_seconds: float = HEALTH_CHECK_INTERVAL_SECONDS
+    listener: Listener = Listener.for_single_process()
+    health: HealthReporting = HealthReporting.for_single_process()
+    health_check_interval_seconds: float = Timing.health_check_interval_seconds
     """Interval of the process's health check."""
-    health_enabled: bool = True
-    """True if errors affect the process's health."""
-    max_consecutive_errors: int = MAX_CONSECUTIVE_ERRORS
-    error_rate_threshold_per_minute: int = ERROR_RATE_PER_MINUTE
-    performance_monitoring_enabled: bool = True
-    """True if latencies are measured."""
     listen_url: str | None = field(default=None, repr=False)
     """URL to listen on if it differs from the database's URL (because of a pooler)."""
 
 
 WORKER_EVENTS = EventSettings()
-ORCHESTRATOR_EVENTS = EventSettings(ORCHESTRATOR_SYSTEM_ID, poll_ms=ORCHESTRATOR_POLL_SECONDS * 1000)
+ORCHESTRATOR_EVENTS = EventSettings(
+    OrchestratorEventSystem.system_id, poll_ms=Timing.fallback_polling_interval_seconds * 1000
+)
 """Defaults of an orchestrator, which is notified of nearly everything."""
 
 
@@ -268,11 +253,11 @@ def judge_health(
     """Return the health of a process's listening; `lost` is the state of a listener that receives nothing, if any."""
     if not running:
         return ListeningHealth(HealthStatus.CRITICAL, "it does not run")
-    if settings.health_enabled and (reason := _too_many_errors(settings, tally, now)):
+    if settings.health.enabled and (reason := _too_many_errors(settings, tally, now)):
         return ListeningHealth(HealthStatus.UNHEALTHY, reason)
     if lost is None:
         return ListeningHealth()
-    if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.max_retry_attempts:
+    if mode is DeploymentMode.EVENT_DRIVEN_ONLY and lost.failures > settings.listener.max_retry_attempts:
         return ListeningHealth(
             HealthStatus.UNHEALTHY, f"the listener failed {lost.failures} times in a row; polling instead"
         )
@@ -280,7 +265,7 @@ def judge_health(
 
 
 def _too_many_errors(settings: EventSettings, tally: Tally, now: float) -> str:
-    if tally.errors_in_a_row >= settings.max_consecutive_errors:
+    if tally.errors_in_a_row >= settings.health.max_consecutive_errors:
         return f"{tally.errors_in_a_row} errors in a row"
     rate = tally.errors_in_last_minute(now)
-    return f"{rate} errors in the last minute" if rate > settings.error_rate_threshold_per_minute else ""
+    return f"{rate} errors in the last minute" if rate > settings.health.error_rate_threshold_per_minute else ""

@@ -7,7 +7,7 @@ import re
 from tasker.dataclasses import dataclass
 from tasker.errors import InvalidQueueName
 from tasker.settings.addresses import QUEUE_NAME_MAX, check_queue_name
-from tasker.settings.defaults import STEP_RESULTS_QUEUE, TASK_FINALIZATIONS_QUEUE, TASK_REQUESTS_QUEUE
+from tasker.settings.queues import OrchestrationQueues
 
 CHANNEL_PREFIX = "pgmq_message_ready"
 CHANNEL_MAX_BYTES = 63
@@ -23,9 +23,9 @@ _BARE_QUEUE = re.compile(r"([a-zA-Z][a-zA-Z0-9_]*)_queue", re.ASCII)
 class QueueNames:
     """Names of the orchestration queues, which are configurable, and of the worker queues of namespaces."""
 
-    task_requests: str = TASK_REQUESTS_QUEUE
-    step_results: str = STEP_RESULTS_QUEUE
-    task_finalizations: str = TASK_FINALIZATIONS_QUEUE
+    task_requests: str = OrchestrationQueues.task_requests
+    step_results: str = OrchestrationQueues.step_results
+    task_finalizations: str = OrchestrationQueues.task_finalizations
 
     def __post_init__(self) -> None:
         for queue in self.orchestration():

@@ -5,29 +5,17 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
 from time import perf_counter
 from typing import Any
 
-from tasker.dataclasses import dataclass
 from tasker.engine.answers import ReplayAnswer, StaleAnswer
 from tasker.engine.calls import Engine
-from tasker.engine.exchange import CompletingWorker, OnAdvanced
+from tasker.engine.exchange import REPLAY_STEPS, CompletingWorker, OnAdvanced
 from tasker.engine.task_log import read_task_ids
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.logging.lines import log_line
 from tasker.metrics import Histogram
-from tasker.settings.defaults import (
-    CHECKPOINT_STALL_MINUTES,
-    REPLAY_STEPS,
-    STALE_SLICE,
-    STALENESS_CHANNEL,
-    STALENESS_INTERVAL_SECONDS,
-    STEPS_IN_PROCESS_MINUTES,
-    TASK_MAX_LIFETIME_HOURS,
-    WAITING_FOR_DEPENDENCIES_MINUTES,
-    WAITING_FOR_RETRY_MINUTES,
-)
+from tasker.settings.execution import BatchProcessing, DeadLetterSettings
 
 TURNS = 50
 """Largest number of transactions per sweep, and steps per transaction: other repairs must not wait long."""
@@ -62,46 +50,19 @@ SEARCH_BOUNDS_MS = (10, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_
 """Upper bounds of the histogram buckets of search durations."""
 
 
-@dataclass(frozen=True, slots=True)
-class StalenessLimits:
-    """Minutes after which a task is stale; templates may override them for their tasks."""
-
-    waiting_for_dependencies_minutes: int = WAITING_FOR_DEPENDENCIES_MINUTES
-    waiting_for_retry_minutes: int = WAITING_FOR_RETRY_MINUTES
-    steps_in_process_minutes: int = STEPS_IN_PROCESS_MINUTES
-    task_max_lifetime_minutes: int = TASK_MAX_LIFETIME_HOURS * 60
-    """Limit from the task's creation, active or not."""
-    checkpoint_stall_minutes: int = CHECKPOINT_STALL_MINUTES
-    """Limit between two checkpoints of a running step that saves them."""
-
-
-@dataclass(frozen=True, slots=True)
-class StalenessSettings:
-    """Settings of the search for stale tasks and of what happens to each."""
-
-    enabled: bool = True
-    dry_run: bool = False
-    """Log what would be done, and change nothing."""
-    slice: int = STALE_SLICE
-    """Number of tasks per transaction."""
-    interval_ms: int = STALENESS_INTERVAL_SECONDS * 1000
-    to_error: bool = True
-    to_dlq: bool = True
-    channel: str | None = STALENESS_CHANNEL
-    """NOTIFY channel that announces each stale task; None announces none."""
-    limits: StalenessLimits = field(default_factory=StalenessLimits)
-
-
 class StalenessSearch:
     """Search for stale tasks: records them as dead letters, and ends those that cannot make progress."""
 
     def __init__(
         self,
         engine: Engine,
-        settings: StalenessSettings,
+        settings: DeadLetterSettings,
+        batches: BatchProcessing,
         on_advanced: OnAdvanced = lambda _: None,
     ) -> None:
-        self._engine, self._settings, self._on_advanced = engine, settings, on_advanced
+        self._engine, self._on_advanced = engine, on_advanced
+        self._settings, self._batches = settings.staleness_detection, batches
+        self._enabled = settings.enabled and settings.staleness_detection.enabled
         self.counts: Counter[str] = Counter()
         """Counters of this process: `detection_runs`, `tasks_detected`, `entries_created`,
         `tasks_transitioned_to_error`."""
@@ -113,7 +74,7 @@ class StalenessSearch:
 
     async def search(self, worker: str) -> None:
         """Search if the interval is over. Tasks locked by other transactions are found by the next search."""
-        if self._settings.enabled:
+        if self._enabled:
             try:
                 await self._search(worker)
             except (LockTimeout, StatementTimeout) as error:
@@ -121,7 +82,8 @@ class StalenessSearch:
 
     async def _search(self, worker: str) -> None:
         began = perf_counter()
-        first = {"every_ms": self._settings.interval_ms, "settings": _columns(self._settings.limits)}
+        every_ms = self._settings.detection_interval_seconds * 1000
+        first = {"every_ms": every_ms, "settings": self._limits()}
         page = await self._slice(worker, first)
         searched = page.searched
         while page.last is not None:
@@ -130,14 +92,14 @@ class StalenessSearch:
             self.durations.observe((perf_counter() - began) * 1000)
 
     async def _slice(self, worker: str, more: Mapping[str, Any]) -> StaleAnswer:
-        settings = self._settings
+        settings, actions = self._settings, self._settings.actions
         args = {
             "worker": worker,
-            "limit": settings.slice,
+            "limit": settings.batch_size,
             "dry_run": settings.dry_run,
-            "to_error": settings.to_error,
-            "to_dlq": settings.to_dlq,
-            "channel": settings.channel,
+            "to_error": actions.auto_transition_to_error,
+            "to_dlq": actions.auto_move_to_dlq,
+            "channel": actions.event_channel if actions.emit_events else None,
             **more,
         }
         answer = await self._engine.call_typed("stale", args, StaleAnswer)
@@ -146,6 +108,17 @@ class StalenessSearch:
         self._count(answer.stale)
         await self._log_stale(answer.stale)
         return answer
+
+    def _limits(self) -> dict[str, int]:
+        """Return the minutes after which a task is stale; templates may override them for their tasks."""
+        limits = self._settings.thresholds
+        return {
+            "waiting_for_dependencies_minutes": limits.waiting_for_dependencies_minutes,
+            "waiting_for_retry_minutes": limits.waiting_for_retry_minutes,
+            "steps_in_process_minutes": limits.steps_in_process_minutes,
+            "task_max_lifetime_minutes": limits.task_max_lifetime_hours * 60,
+            "checkpoint_stall_minutes": self._batches.checkpoint_stall_minutes,
+        }
 
     def _count(self, stale: Sequence[Mapping[str, Any]]) -> None:
         self.counts["tasks_detected"] += len(stale)
@@ -168,14 +141,4 @@ def _fields(task: Mapping[str, Any]) -> dict[str, Any]:
         "minutes": task["time_in_state_minutes"],
         "limit": task["threshold_minutes"],
         **{name: task[name] for name in ("signal", "reason", "action_taken")},
-    }
-
-
-def _columns(limits: StalenessLimits) -> dict[str, int]:
-    return {
-        "waiting_for_dependencies_minutes": limits.waiting_for_dependencies_minutes,
-        "waiting_for_retry_minutes": limits.waiting_for_retry_minutes,
-        "steps_in_process_minutes": limits.steps_in_process_minutes,
-        "task_max_lifetime_minutes": limits.task_max_lifetime_minutes,
-        "checkpoint_stall_minutes": limits.checkpoint_stall_minutes,
     }

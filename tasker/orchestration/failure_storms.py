@@ -8,31 +8,17 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
-from tasker.dataclasses import dataclass
 from tasker.engine.calls import Args, Engine
-from tasker.settings.defaults import MARK_SLICE, STORM_PAUSES, STORM_WINDOW_SECONDS
+from tasker.engine.exchange import MARK_SLICE
+from tasker.settings.breakers import FailureStorm
 
 _log = logging.getLogger("tasker.orchestration")
-
-
-@dataclass(frozen=True, slots=True)
-class FailureBurstSettings:
-    """Limits of a failure burst, and the scope of the pause."""
-
-    failures: int = 0
-    """Number of failed attempts of one step of a template within the window above which it is a burst. 0 disables it.
-    """
-    window_seconds: int = STORM_WINDOW_SECONDS
-    pauses: str = STORM_PAUSES
-    """Scope of the pause: `namespace`, `template` or `step`."""
-    resume_seconds: int = 0
-    """Time after which the pause ends automatically. 0: an operator ends it."""
 
 
 class FailureBurstMonitor:
     """Monitor of failure bursts: pauses their scope, and resumes it after its time."""
 
-    def __init__(self, engine: Engine, settings: FailureBurstSettings) -> None:
+    def __init__(self, engine: Engine, settings: FailureStorm) -> None:
         self._engine, self._settings = engine, settings
         self.paused: Counter[str] = Counter()
         """Number of pauses by target, in this process."""

@@ -11,7 +11,7 @@ from tasker.db.connection import DataRefused
 from tasker.engine.bisect import halved
 from tasker.engine.calls import Engine
 from tasker.engine.changes import StepChange
-from tasker.engine.exchange import AdvanceResult, CompletingWorker, OnAdvanced
+from tasker.engine.exchange import CLAIM_BYTES, AdvanceResult, CompletingWorker, OnAdvanced
 from tasker.engine.expansion.outcomes import OutcomeError
 from tasker.engine.plans import PlanStore
 from tasker.engine.sweep_answers import ParkedAnswer, ParkedRow
@@ -23,7 +23,6 @@ from tasker.orchestration.changes import failed_change, simple_change, with_grow
 from tasker.orchestration.log import ids_of_parked, log_processed_results
 from tasker.orchestration.poison_guard import MOST_RECEPTIONS
 from tasker.orchestration.results import MAX_REPLANS, UNUSABLE, ResultProcessor, refusal, unplannable
-from tasker.settings.defaults import CLAIM_BYTES
 from tasker.template.plan import Plan
 
 TIMEOUTS = (LockTimeout, StatementTimeout)

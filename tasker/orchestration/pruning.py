@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
-from tasker.dataclasses import dataclass
 from tasker.engine.calls import Engine
 from tasker.errors import LockTimeout, StatementTimeout
 from tasker.services.database import Pruned, PruneTarget, RetentionService
-from tasker.settings.defaults import EVENTS_KEPT_DAYS, RETENTION_INTERVAL_SECONDS, SLICE_STEPS
-from tasker.settings.retention import RetentionRule
+from tasker.settings.database import Retention
+from tasker.settings.retention import retention_rules
 
 TURN = "retention"
 """Kind of turn that the sweeps of a fleet take (`tasker.take_turn_v1`)."""
@@ -20,23 +18,13 @@ SLICES = 20
 _log = logging.getLogger("tasker.orchestration")
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionSettings:
-    """Settings of what is pruned and how often. Without rules and an event limit nothing is pruned."""
-
-    rules: Sequence[RetentionRule] = ()
-    interval_ms: int = RETENTION_INTERVAL_SECONDS * 1000
-    slice_steps: int = SLICE_STEPS
-    events_ms: int | None = EVENTS_KEPT_DAYS * 86_400_000
-    """Age in milliseconds after which domain events are deleted, independent of their tasks; None deletes none."""
-
-
 class RetentionSweep:
     """Deletion of tasks beyond their retention; what remains when its process ends follows in the next interval."""
 
-    def __init__(self, engine: Engine, settings: RetentionSettings) -> None:
+    def __init__(self, engine: Engine, settings: Retention) -> None:
         self._engine, self._settings = engine, settings
-        self._retention = RetentionService(engine.connection, slice_steps=settings.slice_steps)
+        self._retention = RetentionService(engine.connection, slice_steps=settings.batch_size)
+        self._rules = retention_rules(settings)
         self._left: list[PruneTarget] = []
         self._events_left = False
         self._may_delete: bool | None = None
@@ -46,12 +34,12 @@ class RetentionSweep:
 
         Tasks locked by other transactions are left for the next time.
         """
-        if not self._settings.rules and self._settings.events_ms is None:
+        if not self._rules and not self._settings.events_days:
             return []
         try:
             if not self._left and not self._events_left and await self._is_my_turn():
-                self._left = await self._retention.targets(self._settings.rules) if self._settings.rules else []
-                self._events_left = self._settings.events_ms is not None
+                self._left = await self._retention.targets(self._rules) if self._rules else []
+                self._events_left = self._settings.events_days > 0
             await self._delete_events()
             return await self._delete()
         except (LockTimeout, StatementTimeout) as error:
@@ -64,7 +52,7 @@ class RetentionSweep:
         for _ in range(SLICES):
             if not self._events_left:
                 break
-            args = {"older_ms": self._settings.events_ms, "limit": self._settings.slice_steps}
+            args = {"older_ms": int(self._settings.events_days * 86_400_000), "limit": self._settings.batch_size}
             answer = await self._engine.read("prune_events", args)
             deleted, self._events_left = deleted + answer["events"], not answer["over"]
         if deleted:
@@ -89,7 +77,9 @@ class RetentionSweep:
         return self._may_delete and await self._takes_turn()
 
     async def _takes_turn(self) -> bool:
-        answer = await self._engine.read("take_turn", {"kind": TURN, "after_ms": self._settings.interval_ms})
+        answer = await self._engine.read(
+            "take_turn", {"kind": TURN, "after_ms": self._settings.interval_seconds * 1000}
+        )
         return bool(answer["mine"])
 
 

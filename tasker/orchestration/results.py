@@ -59,7 +59,7 @@ async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) 
             _decision_log, logging.ERROR, "expansion_unusable", ids_of(claim) | {"error": failure.message}, raised=True
         )
         return change_of(replace(result, outcome=failure), 0.0)
-    if engine.rules.log_expansions:
+    if engine.rules.limits.decisions.enable_detailed_logging:
         created = ",".join(row["name"] for row in growth.steps) or "nothing"
         log_line(_decision_log, logging.INFO, "expansion", ids_of(claim) | {"creates": created})
     return with_growth(change_of(_with_warnings(result, growth.warnings), 0.0), growth)

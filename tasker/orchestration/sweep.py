@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
 from itertools import groupby
 from typing import Any
 
@@ -30,22 +29,17 @@ from tasker.engine.task_log import read_task_ids
 from tasker.errors import LockTimeout, MessagingError, PlanUnreadable, StatementTimeout
 from tasker.logging.lines import log_line
 from tasker.orchestration.changes import failed_change, lost_change, simple_change
-from tasker.orchestration.dead_letters import ReplaySweep, StalenessSearch, StalenessSettings
-from tasker.orchestration.failure_storms import FailureBurstMonitor, FailureBurstSettings
+from tasker.orchestration.dead_letters import ReplaySweep, StalenessSearch
+from tasker.orchestration.failure_storms import FailureBurstMonitor
 from tasker.orchestration.log import LostWorkerLog, log_lost_workers
 from tasker.orchestration.parked_results import ParkedResultConsumer
-from tasker.orchestration.pruning import RetentionSettings, RetentionSweep
+from tasker.orchestration.pruning import RetentionSweep
 from tasker.orchestration.results import ResultProcessor
 from tasker.resilience.outage import level_of
-from tasker.settings.defaults import (
-    FORGET_WORKERS_SECONDS,
-    HINT_GRACE_MS,
-    IDLE_GRACE_MS,
-    PARK_GRACE_MS,
-    SWEEP_INTERVAL_SECONDS,
-    SWEEP_SLICE,
-    UNSERVED_TIMEOUT_SECONDS,
-)
+from tasker.settings.breakers import FailureStorm
+from tasker.settings.database import Retention
+from tasker.settings.execution import BatchProcessing, DeadLetterSettings, Sweep
+from tasker.settings.listening import ReadinessTiming
 
 BACKLOG_GRACES = 12
 """Factor of a parked result's grace for which it may wait behind other messages."""
@@ -82,30 +76,19 @@ _log = logging.getLogger("tasker.orchestration")
 
 @dataclass(frozen=True, slots=True)
 class SweepSettings:
-    """Times after which something counts as lost. Times are milliseconds."""
+    """Tables that a sweep reads."""
 
-    slice: int = SWEEP_SLICE
-    """Number of open tasks per query."""
-    hint_grace_ms: int = HINT_GRACE_MS
-    """Age of an enqueued step before its message is checked; doubles with every repair, up to 64 times."""
-    park_grace_ms: int = PARK_GRACE_MS
-    idle_grace_ms: int = IDLE_GRACE_MS
+    ages: Sweep = Sweep.for_single_process()
+    timing: ReadinessTiming = ReadinessTiming.for_single_process()
+    """Period of the sweep, with jitter between processes."""
+    bursts: FailureStorm = FailureStorm.for_single_process()
+    dead_letters: DeadLetterSettings = DeadLetterSettings.for_single_process()
+    batches: BatchProcessing = BatchProcessing.for_single_process()
+    retention: Retention = Retention.for_single_process()
     repair_ms: int = 60_000
     """Interval at which any one process compares the marks and counters of a namespace with its rows."""
     whole: bool = False
     """Read everything that is open or in the backlog, from the beginning, not only the next slice."""
-    interval_ms: int = SWEEP_INTERVAL_SECONDS * 1000
-    """Period of the sweep, with jitter between processes."""
-    storms: FailureBurstSettings = field(default_factory=FailureBurstSettings)
-    """Settings of failure bursts."""
-    staleness: StalenessSettings = field(default_factory=StalenessSettings)
-    """Settings of stale tasks."""
-    retention: RetentionSettings = field(default_factory=RetentionSettings)
-    """Settings of the deletion of finished tasks."""
-    unserved_ms: int | None = UNSERVED_TIMEOUT_SECONDS * 1000
-    """Time without a worker that has a step's handler after which the step fails; None: it waits indefinitely."""
-    forget_ms: int = FORGET_WORKERS_SECONDS * 1000
-    """Time that a process that is gone stays in the registry."""
 
 
 class Sweeper:
@@ -125,8 +108,8 @@ class Sweeper:
         self._parked = ParkedResultConsumer(engine, processor, plans, on_advanced)
         self._settings = settings or SweepSettings()
         self._registry, self._silent = ProcessRegistry(engine.connection), LostWorkerLog()
-        self.storms = FailureBurstMonitor(engine, self._settings.storms)
-        self.staleness = StalenessSearch(engine, self._settings.staleness, on_advanced)
+        self.storms = FailureBurstMonitor(engine, self._settings.bursts)
+        self.staleness = StalenessSearch(engine, self._settings.dead_letters, self._settings.batches, on_advanced)
         self.replays = ReplaySweep(engine, on_advanced)
         self.retention = RetentionSweep(engine, self._settings.retention)
 
@@ -167,7 +150,7 @@ class Sweeper:
         taken: list[Orphan],
     ) -> None:
         last: str | None = None
-        self._silent.log_silent(await self._registry.forget(self._settings.forget_ms))
+        self._silent.log_silent(await self._registry.forget(self._settings.ages.forget_workers_after_seconds * 1000))
         repairs["frozen_client"] += await self._counted("frozen_client", await self._end_frozen())
         while True:
             findings = SweepFindings.parse(await self._engine.read("sweep", {**self._args(last), "steps": PASS_STEPS}))
@@ -236,14 +219,14 @@ class Sweeper:
         return int(rows[0][0])
 
     def _args(self, last: str | None) -> dict[str, Any]:
-        limits, names = self._settings, self._engine.messaging.names
+        ages, names = self._settings.ages, self._engine.messaging.names
         return {
             "after": last,
-            "limit": limits.slice,
-            "hint_grace_ms": limits.hint_grace_ms,
-            "park_grace_ms": limits.park_grace_ms,
-            "idle_grace_ms": limits.idle_grace_ms,
-            "unserved_ms": limits.unserved_ms,
+            "limit": ages.slice,
+            "hint_grace_ms": ages.hint_grace_ms,
+            "park_grace_ms": ages.park_grace_ms,
+            "idle_grace_ms": ages.idle_grace_ms,
+            "unserved_ms": int(ages.unserved_timeout_seconds * 1000) or None,
             "results_queue": names.step_results,
             "finalizations_queue": names.task_finalizations,
         }
@@ -268,7 +251,7 @@ class Sweeper:
         repairs["not_finished"] += await self._settle(findings.unfinished)
 
     async def _end_parked(self, steps: Sequence[str], caller: CompletingWorker) -> int:
-        lost = await steps_without_message(self._engine, steps, self._settings.park_grace_ms)
+        lost = await steps_without_message(self._engine, steps, self._settings.ages.park_grace_ms)
         try:
             ended = await self._parked.end(lost, caller, "result_message_lost", wait=False)
         except (LockTimeout, StatementTimeout) as error:

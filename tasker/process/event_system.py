@@ -135,12 +135,12 @@ class EventSystem:
             self._notify_poll(poll, began, polled=polled, failed=True)
             raise
         now = self._clock.monotonic()
-        seconds = now - began if self.settings.performance_monitoring_enabled else None
+        seconds = now - began if self.settings.health.performance_monitoring_enabled else None
         self.tally.succeeded(now, received=poll.found, polled=polled, seconds=seconds)
         self._notify_poll(poll, began, polled=polled, failed=False)
 
     def _notify_poll(self, poll: QueuePoll, began: float, *, polled: bool, failed: bool) -> None:
-        if self._on_polled is not None and self.settings.performance_monitoring_enabled:
+        if self._on_polled is not None and self.settings.health.performance_monitoring_enabled:
             duration_ms = (self._clock.monotonic() - began) * 1000
             self._on_polled(QueuePolled(poll.found, not polled, failed, duration_ms))
 

@@ -1,76 +1,18 @@
-"""Settings of a process's HTTP server."""
+"""Addresses of a process's HTTP server."""
 
 from __future__ import annotations
 
-from dataclasses import field
+from typing import TYPE_CHECKING
 
-from tasker.dataclasses import dataclass
-from tasker.settings.authentication import AuthSettings
-from tasker.settings.defaults import (
-    HTTP_ACQUIRE_TIMEOUT_SECONDS,
-    HTTP_BODY_BYTES,
-    HTTP_IDLE_TIMEOUT_SECONDS,
-    HTTP_MAX_CONNECTIONS,
-    HTTP_POOL_SIZE,
-    HTTP_STREAMS,
-    REQUEST_BURST,
-    REQUEST_TIMEOUT_MS,
-    TOTAL_CONNECTIONS_HINT,
-)
+if TYPE_CHECKING:
+    from tasker.settings.http import OrchestrationWeb, WorkerWeb
 
 DEFAULT_ADDRESS = "127.0.0.1:8080"
 
 
-@dataclass(frozen=True, slots=True)
-class HttpPool:
-    """Database connection pool of a server; times are seconds."""
-
-    max_connections: int = HTTP_MAX_CONNECTIONS
-    min_connections: int = HTTP_POOL_SIZE
-    acquire_timeout: float = HTTP_ACQUIRE_TIMEOUT_SECONDS
-    idle_timeout: float = HTTP_IDLE_TIMEOUT_SECONDS
-    total_hint: int = TOTAL_CONNECTIONS_HINT
-    """Expected number of connections of all processes; `tasker doctor` warns above it."""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpSettings:
-    """Address and limits of the HTTP interface. `bind_address` None selects the default."""
-
-    enabled: bool = True
-    bind_address: str | None = None
-    request_seconds: float = REQUEST_TIMEOUT_MS / 1000
-    config_endpoint: bool = False
-    root_path: str = ""
-    """Path prefix under which a proxy serves the interface."""
-    cors_origins: tuple[str, ...] = ()
-    """Origins whose pages may send requests from a browser."""
-    trusted_hosts: tuple[str, ...] = ()
-    """Host names accepted without authentication, in addition to those of this machine."""
-    body_bytes: int = HTTP_BODY_BYTES
-    streams: int = HTTP_STREAMS
-    requests_per_second: int = 0
-    request_burst: int = REQUEST_BURST
-    connections_per_client: int = 0
-    """Connections open at the same time; 0: half of the process's limit."""
-    tls_certificate_path: str = ""
-    tls_key_path: str = ""
-    pool: HttpPool = field(default_factory=HttpPool)
-    auth: AuthSettings = field(default_factory=AuthSettings)
-    """Authentication settings."""
-
-
-@dataclass(frozen=True, slots=True)
-class PortSettings:
-    """HTTP port of a separate worker or orchestrator; without a `bind_address` there is none."""
-
-    enabled: bool = True
-    bind_address: str | None = None
-    request_seconds: float = REQUEST_TIMEOUT_MS / 1000
-    config_endpoint: bool = False
-    tls_certificate_path: str = ""
-    tls_key_path: str = ""
-    auth: AuthSettings = field(default_factory=lambda: AuthSettings(audience="worker-api", issuer="tasker-worker"))
+def chosen_address(web: OrchestrationWeb | WorkerWeb) -> str | None:
+    """Return the address if one is set: the setting's default would accept other machines."""
+    return web.bind_address if web.is_set("bind_address") else None
 
 
 def host_and_port(address: str) -> tuple[str, int]:

@@ -149,7 +149,7 @@ def run_lease_keeper(
         connection,
         clock,
         worker=worker.identity,
-        lease_ms=worker.settings.lease_ms,
+        lease_ms=worker.settings.lease.lease_ms,
         in_hand=in_hand,
         on_lost=lambda pairs: _on_loop(loop, worker.claims.stop_lost, pairs),
         on_fenced=lambda: _on_loop(loop, on_fenced),

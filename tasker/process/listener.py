@@ -106,7 +106,7 @@ class NotificationListener:
                     raise
                 problem = error
             self._step(self.state.lost(), problem)
-            await asyncio.sleep(jittered(self._settings.retry_interval_seconds, SPREAD, self._random.random()))
+            await asyncio.sleep(jittered(self._settings.listener.retry_interval_seconds, SPREAD, self._random.random()))
 
     async def _follow(self) -> None:
         async with aclosing(self.source.news(self._settings)) as news:
@@ -120,7 +120,7 @@ class NotificationListener:
     def _step(self, after: ListenerState, problem: TaskerError | None = None) -> None:
         before, self.state = self.state, after
         self.reconnections += after.is_listening and before.reception is MessageSource.POLLING_FALLBACK
-        kind = notice(before, after, self._settings.max_retry_attempts)
+        kind = notice(before, after, self._settings.listener.max_retry_attempts)
         if kind is not Notice.NONE:
             self._log_notice(kind, problem)
         if before.is_listening != after.is_listening:

@@ -55,8 +55,8 @@ def notifications(
             settings.listen_url or url,
             channels,
             prove,
-            proof_seconds=settings.connection_timeout_seconds,
-            check_seconds=settings.event_timeout_seconds,
+            proof_seconds=settings.listener.connection_timeout_seconds,
+            check_seconds=settings.listener.event_timeout_seconds,
             on_proof=lag.took,
         )
 

@@ -67,7 +67,7 @@ class WorkerRegistration:
 
         connection = SyncConnection(self._url)
         try:
-            await asyncio.to_thread(connection.open, limit_ms=self._worker.settings.lease_ms // 3)
+            await asyncio.to_thread(connection.open, limit_ms=self._worker.settings.lease.lease_ms // 3)
         except DatabaseUnavailable as error:
             renewed(error)
             raise
@@ -157,11 +157,11 @@ class WorkerRegistration:
         worker, revision = self._worker, self._handlers.revision
         entry = Registration(
             worker.identity,
-            worker.settings.lease_ms,
+            worker.settings.lease.lease_ms,
             namespaces=self.namespaces,
             callables=self._handlers.served_handlers(),
             name=worker.settings.name,
-            concurrency=worker.settings.concurrency,
+            concurrency=worker.settings.dispatch.max_concurrent_handlers,
             backend=self._backend,
         )
         worker.registered(await enter(entry))

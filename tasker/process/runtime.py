@@ -32,9 +32,8 @@ from tasker.process.listening_sources import (
     step_news,
 )
 from tasker.process.registration import WorkerRegistration
-from tasker.process.stopping import GIVE_BACK_SECONDS, to_its_end
+from tasker.process.stopping import GIVE_BACK_SECONDS, STOP_GRACE_SECONDS, to_its_end
 from tasker.process.supervisor import Supervisor
-from tasker.settings.defaults import STOP_GRACE_SECONDS
 
 
 class Runtime:

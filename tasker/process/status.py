@@ -24,7 +24,7 @@ from tasker.process.runtime import Runtime
 from tasker.services.fleet.metric_catalogue import exposition, families
 from tasker.services.fleet.metrics import AccessCounts
 from tasker.services.workflows.handlers import missing_callables
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 from tasker.version import __version__
 
@@ -71,7 +71,7 @@ class ProcessStatus:
     plugins."""
 
     observed: ProcessSnapshot
-    environment: str = ENVIRONMENT
+    environment: str = Execution.environment
     connections: int = 0
     metrics: Sequence[Metric] = ()
 
@@ -208,7 +208,11 @@ def observed_worker(runtime: Runtime, registry: HandlerRegistry, plans: Sequence
 
     def load() -> WorkerLoad:
         throttled_by, refusals = runtime.execution.throttled_by(), worker.slots.holds
-        runner, slots, buffers = runtime.execution.runner, runtime.settings.concurrency, _buffers(runtime)
+        runner, slots, buffers = (
+            runtime.execution.runner,
+            runtime.settings.dispatch.max_concurrent_handlers,
+            _buffers(runtime),
+        )
         waiting = runner.waiting_since.values()
         waits_ms = (monotonic() - min(waiting)) * 1000 if waiting else 0.0
         busy, given_back = worker.busy, worker.released_count
@@ -270,5 +274,7 @@ def _buffers(runtime: Runtime) -> tuple[Buffer, ...]:
         Buffer("handler_dispatch", runtime.worker.busy, slots.concurrency),
         Buffer("completion", buffer.waiting, buffer.size, slots.holds[BUFFER]),
         Buffer("domain_events", len(events), events.capacity, events.dropped),
-        Buffer("subscribers", execution.bus.slowest, runtime.settings.subscribers.buffer, execution.bus.lost),
+        Buffer(
+            "subscribers", execution.bus.slowest, runtime.settings.subscribers.broadcast_buffer_size, execution.bus.lost
+        ),
     )

@@ -17,6 +17,9 @@ from typing import Any, TypeVar
 from tasker.settings.defaults import LONGEST_OPTION_SECONDS, LONGEST_STOP_MS
 from tasker.template.plan import Plan
 
+STOP_GRACE_SECONDS = 10.0
+"""Time that a stopping program or server waits for running work."""
+
 T = TypeVar("T")
 _log = logging.getLogger("tasker.process")
 END_SECONDS = 30.0

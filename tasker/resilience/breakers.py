@@ -10,7 +10,7 @@ from tasker.clock import Clock
 from tasker.dataclasses import dataclass
 from tasker.plugins.hook_arguments import BreakerChanged
 from tasker.resilience.breaker import BreakerHealth, BreakerReading, CircuitBreaker, GuardedCircuit, SlowCalls, health
-from tasker.settings.defaults import SINGLE_PROCESS_SLOW_COMPLETION_MS
+from tasker.settings.breakers import CompletionSend
 from tasker.template.names import (
     BREAKER_SETTLE_SECONDS,
     COMPLETION_TIMEOUT_SECONDS,
@@ -35,7 +35,7 @@ class BreakerPolicies:
     """Promotion and sweeps."""
     completion: BreakerPolicy = _COMPLETION
     """Storing of results."""
-    slow_completion_ms: int = SINGLE_PROCESS_SLOW_COMPLETION_MS
+    slow_completion_ms: int = CompletionSend.for_single_process().slow_send_threshold_ms
     """Duration above which storing a result counts as a failure of `completion`."""
     settle_seconds: float = BREAKER_SETTLE_SECONDS
     """Minimum time from the opening of a breaker until it closes."""

@@ -7,7 +7,7 @@ from collections import deque
 from enum import StrEnum
 
 from tasker.dataclasses import dataclass
-from tasker.settings.defaults import BUFFER_WARNING_SHARE, COMPLETION_BUFFER, CRITICAL_DEPTH, OVERFLOW_DEPTH
+from tasker.settings.queues import DepthThresholds, HandlerDispatch, OverflowPolicy
 
 SHORTEST_SECONDS, LONGEST_SECONDS, UNKNOWN_SECONDS = 1, 300, 30
 """Bounds of the retry delay in a refusal, and the delay while the rate is unknown."""
@@ -29,8 +29,8 @@ class DepthLimits:
     Monitoring sees a `warning` at half of `critical`, and `overflow` if the depth has grown further.
     """
 
-    critical: int = CRITICAL_DEPTH
-    overflow: int = OVERFLOW_DEPTH
+    critical: int = DepthThresholds.critical_threshold
+    overflow: int = DepthThresholds.overflow_threshold
 
     def level(self, depth: int) -> Level:
         """Return the level at this depth."""
@@ -67,8 +67,8 @@ class BufferLevel(StrEnum):
 class BufferLimits:
     """Size of a buffer, and the share of it at which a warning is logged."""
 
-    size: int = COMPLETION_BUFFER
-    warning_share: float = BUFFER_WARNING_SHARE
+    size: int = HandlerDispatch.completion_buffer_size
+    warning_share: float = OverflowPolicy.log_warning_threshold
 
     def fill(self, count: int, before: BufferLevel) -> BufferLevel:
         """Return the fill level. A warning ends only at half of its threshold, so that it is not repeated often."""

@@ -40,7 +40,9 @@ from tasker.server.plugin_routes import OfferedRouters
 from tasker.server.program import ServerServices
 from tasker.server.rendering import Json
 from tasker.server.streams import Streams
-from tasker.settings.defaults import ENVIRONMENT, HTTP_STREAMS, KEY_HEADER, REQUEST_BURST
+from tasker.settings.defaults import KEY_HEADER
+from tasker.settings.execution import Execution
+from tasker.settings.http import OrchestrationWeb
 from tasker.version import __version__
 
 if TYPE_CHECKING:
@@ -98,17 +100,17 @@ class Options:
     """Host names that requests may use in addition to those of this machine; None allows any name."""
 
     limits: RequestLimits = field(default_factory=RequestLimits)
-    streams: int = HTTP_STREAMS
+    streams: int = OrchestrationWeb.max_streams
     """Maximum number of clients that may follow tasks at the same time."""
     root_path: str = ""
     cors_origins: Sequence[str] = ()
     key_header: str = KEY_HEADER
     """Header of API keys, which pages of `cors_origins` may send."""
-    environment: str = ENVIRONMENT
+    environment: str = Execution.environment
     requests_per_second: int = 0
     """Average number of requests per second allowed to each client; 0 means unlimited. `request_burst` are allowed at
     once."""
-    request_burst: int = REQUEST_BURST
+    request_burst: int = OrchestrationWeb.request_burst
     metrics: Sequence[Metric] = ()
     """Metrics of plugins, exposed with those of the server."""
     routers: Sequence[OfferedRouters] = ()

@@ -20,7 +20,7 @@ from tasker.errors import TooManyRequests
 from tasker.logging.trace_context import TraceContext, accepted
 from tasker.plugins.hook_arguments import RequestAnswered
 from tasker.server.errors import FAILED, Answering, answer, problem
-from tasker.settings.defaults import HTTP_BODY_BYTES, REQUEST_TIMEOUT_MS
+from tasker.settings.http import OrchestrationWeb, Web
 
 REQUEST_ID = "X-Request-ID"
 ACCEPTED_ID = re.compile(r"[\w.:-]{1,128}")
@@ -46,8 +46,8 @@ class RequestLimits:
     answer, a further one is refused.
     """
 
-    body_bytes: int = HTTP_BODY_BYTES
-    seconds: float = REQUEST_TIMEOUT_MS / 1000
+    body_bytes: int = OrchestrationWeb.max_body_bytes
+    seconds: float = Web.request_timeout_ms / 1000
     requests: int = 2000
 
 

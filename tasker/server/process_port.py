@@ -25,7 +25,7 @@ from tasker.server.routes import router
 from tasker.server.shapes.problems import refusals
 from tasker.services.fleet.metric_catalogue import CONTENT_TYPE
 from tasker.services.fleet.metrics import AccessCounts
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 from tasker.version import __version__
 
 
@@ -336,7 +336,7 @@ class PortOptions:
     """Options of the port. `connections` is the maximum number of database connections of the process."""
 
     limits: RequestLimits = field(default_factory=RequestLimits)
-    environment: str = ENVIRONMENT
+    environment: str = Execution.environment
     connections: int = 0
     metrics: Sequence[Metric] = ()
     """Metrics of plugins, exposed with those of the process."""

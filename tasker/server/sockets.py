@@ -16,10 +16,10 @@ from starlette.types import Receive, Scope, Send
 
 from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
+from tasker.process.stopping import STOP_GRACE_SECONDS
 from tasker.server.accepting import Acceptor
 from tasker.server.connection_limits import ConnectionLimits
 from tasker.server.http_protocol import LimitedProtocol
-from tasker.settings.defaults import STOP_GRACE_SECONDS
 
 BACKLOG = 2048
 LOOPBACK = "127.0.0.1"

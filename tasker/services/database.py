@@ -13,7 +13,7 @@ from tasker.db.sql_files import query
 from tasker.errors import DatabaseError, DatabaseUnavailable
 from tasker.json_values import to_json
 from tasker.services.audit import audited
-from tasker.settings.defaults import SLICE_STEPS
+from tasker.settings.database import Retention
 from tasker.settings.retention import RetentionRule
 
 LEAST_MS = 3_600_000
@@ -55,7 +55,7 @@ class PruneTarget:
 class RetentionService:
     """Service that deletes finished tasks with all their data, in slices of one transaction each; it can be resumed."""
 
-    def __init__(self, connection: Statements, *, slice_steps: int = SLICE_STEPS) -> None:
+    def __init__(self, connection: Statements, *, slice_steps: int = Retention.batch_size) -> None:
         self._connection, self._slice_steps = connection, slice_steps
 
     async def prunable(self, rules: Sequence[RetentionRule]) -> list[Pruned]:

@@ -9,12 +9,12 @@ from typing import Any
 from uuid import uuid4
 
 from tasker.db.connection import Statements
+from tasker.engine.exchange import CLAIM_BYTES
 from tasker.errors import UsageError
 from tasker.errors.remedies import see
 from tasker.json_values import to_json
 from tasker.services.audit import audited
 from tasker.services.event_subscriptions import POLLS, EventDeliveries, Subscription
-from tasker.settings.defaults import CLAIM_BYTES
 from tasker.views.events import MOST, EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 
 EVERY = EventFilter()

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
-from tasker.settings.defaults import PAGE_SESSION_SECONDS
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
+
+PAGE_SESSION_SECONDS = 12 * 3600
+"""Longest time that somebody stays signed in on the web page."""
 
 IDENTIFIER_BYTES = 32
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from tasker.settings.defaults import STORM_PAUSES, STORM_WINDOW_SECONDS
 from tasker.settings.table import Table, choice, number, table, whole
 from tasker.template.names import (
     BREAKER_FAILURES,
@@ -103,6 +102,7 @@ class CompletionSend(Table):
         10_000,
         "A write that took longer than this per result counts as a failure.",
         advice="More than the round trip to the database and back, twice.",
+        single_process=10_000,
     )
 
 
@@ -118,8 +118,8 @@ class FailureStorm(Table):
     failures: int = whole(
         0, 0, 1_000_000, "More failed attempts of one step within the window are a failure burst. 0: never."
     )
-    window_seconds: int = whole(STORM_WINDOW_SECONDS, 1, 86_400, "The window.")
+    window_seconds: int = whole(600, 1, 86_400, "The window.")
     pauses: Literal["namespace", "template", "step"] = choice(
-        STORM_PAUSES, "Target of the pause: the namespace (its queue), the template, or only the step."
+        "namespace", "Target of the pause: the namespace (its queue), the template, or only the step."
     )
     resume_seconds: int = whole(0, 0, 604_800, "Duration of the pause. 0: until `tasker resume`.")

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
 from tasker.dataclasses import dataclass
 from tasker.settings.installed_tables import settings_model
 from tasker.settings.model import Settings
 from tasker.settings.nested import covering
 from tasker.settings.refused_keys import REFUSED, RESERVED
-from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.settings.table import Setting, Table, bare_type, types_of
 
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text"}
 
@@ -39,6 +36,7 @@ class Parameter:
     advice: str | None = None
     variables: tuple[str, ...] = ()
     table: str = ""
+    live: bool = False
     reserved: str | None = None
     single_process: Any = None
     overrules: str | None = None
@@ -73,12 +71,12 @@ def parameters() -> tuple[Parameter, ...]:
 
 def by_path() -> dict[str, Parameter]:
     """Return all parameters by dotted path."""
-    return _by_path(settings_model())
+    return _by_path(settings_model())  # type: ignore[arg-type]
 
 
 def tables() -> dict[str, str]:
     """Return the meaning of every table by dotted path."""
-    return _meanings(settings_model())
+    return _meanings(settings_model())  # type: ignore[arg-type]
 
 
 def accepted() -> list[str]:
@@ -97,79 +95,58 @@ def _meanings(model: type[Settings]) -> dict[str, str]:
     return dict(_tables(model, ""))
 
 
-def _walk(model: type[BaseModel], prefix: str) -> Iterator[Parameter]:
-    for name, field in model.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from _walk(inner, f"{prefix}{name}.")
+def _walk(kind: type[Table], prefix: str, live: bool = False) -> Iterator[Parameter]:
+    for name, setting in kind.declared.items():
+        is_live = setting.notes.get("live", live)
+        if isinstance(setting.default, Table):
+            yield from _walk(type(setting.default), f"{prefix}{name}.", is_live)
         else:
-            yield _parameter(f"{prefix}{name}", field, (model.__doc__ or "").strip())
+            annotation = bare_type(types_of(kind)[name])  # type: ignore[arg-type]
+            yield _parameter(f"{prefix}{name}", setting, annotation, (kind.__doc__ or "").strip(), is_live)
 
 
-def _tables(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
-    for name, field in model.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield f"{prefix}{name}", (inner.__doc__ or "").strip()
-            yield from _tables(inner, f"{prefix}{name}.")
+def _tables(kind: type[Table], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, setting in kind.declared.items():
+        if isinstance(setting.default, Table):
+            yield f"{prefix}{name}", (type(setting.default).__doc__ or "").strip()
+            yield from _tables(type(setting.default), f"{prefix}{name}.")
 
 
-def _parameter(path: str, field: FieldInfo, table: str) -> Parameter:
-    notes = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    kind = field.annotation
-    choices = get_args(kind) if get_origin(kind) is Literal else ()
-    variable: Any = notes.get("variable") or ()
+def _parameter(path: str, setting: Setting, kind: Any, table: str, live: bool) -> Parameter:
+    variable: Any = setting.notes.get("variable") or ()
     return Parameter(
         path=path,
-        kind="list" if get_origin(kind) is tuple else _KINDS.get(kind, "text"),  # type: ignore[arg-type]
-        default=field.get_default(call_default_factory=False),
-        meaning=field.description or "",
-        low=_bound(field, "ge"),
-        high=_bound(field, "le"),
-        choices=choices,
-        advice=str(notes["advice"]) if "advice" in notes else None,
+        kind="list" if get_origin(kind) is tuple else _KINDS.get(kind, "text"),
+        default=setting.default,
+        meaning=setting.meaning,
+        low=setting.low,
+        high=setting.high,
+        choices=get_args(kind) if get_origin(kind) is Literal else (),
+        advice=setting.notes.get("advice"),
         variables=(variable,) if isinstance(variable, str) else tuple(variable),
         table=table,
+        live=live,
         reserved=covering(path, RESERVED),
-        single_process=SINGLE_PROCESS.get(path),
-        overrules=str(notes["overrules"]) if "overrules" in notes else None,
+        single_process=setting.notes.get("single_process"),
+        overrules=setting.notes.get("overrules"),
     )
-
-
-def _bound(field: FieldInfo, name: str) -> float | None:
-    return next((getattr(item, name) for item in field.metadata if hasattr(item, name)), None)
 
 
 def _plain(value: float | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-LIVE = (
-    "common.circuit_breakers",
-    "common.database.listen_url",
-    "common.queues.poll_interval_ms",
-    "orchestration.event_systems.orchestration",
-    "orchestration.web.auth",
-    "worker.circuit_breakers",
-    "worker.event_systems.worker",
-    "worker.execution.error_rules",
-    "worker.web.auth",
-)
-"""Prefixes of their paths."""
-NOT_LIVE = (
-    "worker.event_systems.worker.metadata.fallback_poller.supported_namespaces",
-    "worker.event_systems.worker.metadata.in_process_events.deduplication_cache_size",
-    *(f"{process}.web.auth.{key}" for process in ("orchestration", "worker") for key in ("enabled", "api_key_header")),
-)
-"""Exceptions: served namespaces, the size of the event cache and authentication are fixed at the start."""
-
-
 def is_live(path: str) -> bool:
     """Return whether a running process applies the parameter; a backend's setting follows the one that it overrides."""
     parameter = by_path().get(path)
-    path = (parameter.overrules if parameter else None) or path
-    return _below(path, LIVE) and not _below(path, NOT_LIVE)
+    if parameter is not None and parameter.overrules:
+        parameter = by_path().get(parameter.overrules)
+    return parameter is not None and parameter.live
 
 
-def _below(path: str, beginnings: tuple[str, ...]) -> bool:
-    return any(path == beginning or path.startswith(f"{beginning}.") for beginning in beginnings)
+def single_process() -> dict[str, Any]:
+    """Return the defaults of `tasker run`, `tasker dev` and `App` by path, where they differ.
+
+    One process does everything there, and often no file exists. Every file and every variable overrides them.
+    """
+    return {path: each.single_process for path, each in by_path().items() if each.single_process is not None}

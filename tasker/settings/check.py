@@ -10,9 +10,6 @@ from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
-
 from tasker.dataclasses import dataclass
 from tasker.redaction import REDACTED, is_secret
 from tasker.settings.catalogue import accepted, by_path, tables
@@ -22,6 +19,7 @@ from tasker.settings.installed_tables import settings_model
 from tasker.settings.model import Settings
 from tasker.settings.nested import find, without
 from tasker.settings.refused_keys import REFUSED, RESERVED
+from tasker.settings.table import InvalidTable, Issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ _ORDERED = (
 def broken_rules(settings: Settings) -> Iterator[SettingProblem]:
     """Yield a problem for each violated rule."""
     used = resolved(settings)
-    values, backend_paths = used.settings.model_dump(), {common: path for path, common in overruled(settings)}
+    values, backend_paths = used.settings.to_dict(), {common: path for path, common in overruled(settings)}
     for pair in _ORDERED:
         overruling = any(used.taken_from.get(path) == backend_paths.get(path, "") for path in pair)
         smaller, larger = (backend_paths[path] for path in pair) if overruling else pair
@@ -194,16 +192,14 @@ def check(
 
 
 def _parsed(values: Mapping[str, Any]) -> Settings:
-    return settings_model().model_validate(values)
+    return settings_model().parse(values)
 
 
 def _validate(values: Mapping[str, Any]) -> list[SettingProblem]:
     try:
         _parsed(values)
-    except ValidationError as error:
-        problems = [_problem(details) for details in error.errors(include_url=False)]
-        with_bad_entries = {_base(problem.path) for problem in problems if "[" in problem.path}
-        return [problem for problem in problems if problem.path not in with_bad_entries]
+    except InvalidTable as error:
+        return [_problem(issue) for issue in error.issues]
     return []
 
 
@@ -227,22 +223,12 @@ def _base(path: str) -> str:
     return path.partition("[")[0]
 
 
-def _problem(details: ErrorDetails) -> SettingProblem:
-    path = _dotted(details["loc"])
-    context: Mapping[str, Any] = details.get("ctx", {})
-    kind, value = details["type"], details["input"]
-    if kind == "extra_forbidden":
+def _problem(issue: Issue) -> SettingProblem:
+    path, value = _dotted(issue.location), issue.value
+    if issue.kind == "unknown":
         return SettingProblem(path, value, "This setting does not exist", _suggestion(path, value))
-    if kind == "form":
-        return SettingProblem(path, value, context["issue"], context["fix"])
-    if kind == "less_than_equal":
-        limit = context["le"]
-        return SettingProblem(path, value, f"Exceeds maximum allowed value ({limit})", f"Reduce to {limit} or less")
-    if kind == "greater_than_equal":
-        limit = context["ge"]
-        return SettingProblem(path, value, f"Below minimum allowed value ({limit})", f"Increase to {limit} or more")
-    if kind in ("too_short", "string_too_short"):
-        return SettingProblem(path, value, "Must not be empty", "Write at least one value, or remove the setting")
+    if issue.kind == "value":
+        return SettingProblem(path, value, issue.issue, issue.fix)
     parameter = by_path().get(_base(path))
     if parameter is None:
         return SettingProblem(path, value, "Expected a value, got a table", f"Write [{path}] and its settings below it")

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.defaults import (
-    ACQUIRE_TIMEOUT_SECONDS,
-    CONNECT_WAIT_SECONDS,
-    EVENTS_KEPT_DAYS,
-    IDLE_TIMEOUT_SECONDS,
-    MAX_CONNECTIONS,
-    MAX_LIFETIME_SECONDS,
-    MIN_CONNECTIONS,
-    RETENTION_INTERVAL_SECONDS,
-    SLICE_STEPS,
-    SLOW_ACQUIRE_MS,
-    STATEMENT_TIMEOUT_MS,
-)
 from tasker.settings.formats import DatabaseUrl, RedisUrl, RetentionLine
 from tasker.settings.table import Table, choice, flag, several, table, text, whole
 
@@ -25,7 +12,7 @@ class PoolTable(Table):
     """Connections of a program that submits and reads (`App`, commands); workers and orchestrators use a fixed few."""
 
     max_connections: int = whole(
-        MAX_CONNECTIONS,
+        25,
         1,
         1000,
         "Maximum number of connections.",
@@ -33,17 +20,15 @@ class PoolTable(Table):
         "below the server's max_connections.",
     )
     min_connections: int = whole(
-        MIN_CONNECTIONS,
+        5,
         0,
         100,
         "Number of connections kept open when idle; connections are opened only when needed.",
     )
-    acquire_timeout_seconds: int = whole(
-        ACQUIRE_TIMEOUT_SECONDS, 1, 300, "Maximum wait for a free connection; then an error."
-    )
-    idle_timeout_seconds: int = whole(IDLE_TIMEOUT_SECONDS, 1, 3600, "Idle time after which a connection is closed.")
-    max_lifetime_seconds: int = whole(MAX_LIFETIME_SECONDS, 60, 86_400, "Maximum lifetime of a connection.")
-    slow_acquire_threshold_ms: int = whole(SLOW_ACQUIRE_MS, 10, 60_000, "Log waits for a connection that took longer.")
+    acquire_timeout_seconds: int = whole(10, 1, 300, "Maximum wait for a free connection; then an error.")
+    idle_timeout_seconds: int = whole(300, 1, 3600, "Idle time after which a connection is closed.")
+    max_lifetime_seconds: int = whole(1800, 60, 86_400, "Maximum lifetime of a connection.")
+    slow_acquire_threshold_ms: int = whole(100, 10, 60_000, "Log waits for a connection that took longer.")
 
 
 class Database(Table):
@@ -55,6 +40,7 @@ class Database(Table):
         shortest=0,
         variable="DATABASE_URL",
         advice="Never write a password into a file: use ${DATABASE_URL}, or DATABASE_URL_FILE for a mounted secret.",
+        single_process="",
     )
     listen_url: DatabaseUrl = text(
         "",
@@ -62,15 +48,16 @@ class Database(Table):
         shortest=0,
         variable="DATABASE_LISTEN_URL",
         advice="A direct URL of the same database if `url` points to a pooler in transaction mode.",
+        live=True,
     )
     statement_timeout_ms: int = whole(
-        STATEMENT_TIMEOUT_MS,
+        30_000,
         100,
         3_600_000,
         "Time after which the server cancels a statement; does not apply to migrations.",
     )
     connect_wait_seconds: int = whole(
-        CONNECT_WAIT_SECONDS,
+        30,
         0,
         3600,
         "Time that workers and orchestrators wait at startup for an unavailable database or broker.",
@@ -100,15 +87,13 @@ class Retention(Table):
         "keeps everything.",
     )
     events_days: int = whole(
-        EVENTS_KEPT_DAYS,
+        30,
         0,
         36_500,
         "Age in days at which domain events are deleted, read or not; 0: never.",
     )
-    interval_seconds: int = whole(RETENTION_INTERVAL_SECONDS, 60, 86_400, "Interval between pruning runs.")
-    batch_size: int = whole(
-        SLICE_STEPS, 1, 100_000, "Steps deleted per transaction; a task is always deleted as a whole."
-    )
+    interval_seconds: int = whole(3600, 60, 86_400, "Interval between pruning runs.")
+    batch_size: int = whole(1_000, 1, 100_000, "Steps deleted per transaction; a task is always deleted as a whole.")
 
 
 class LocalCache(Table):

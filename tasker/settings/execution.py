@@ -4,36 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from tasker.json_values import VALUE_LIMIT_BYTES
-from tasker.settings.defaults import (
-    CHECKPOINT_STALL_MINUTES,
-    DECISION_DEPTH,
-    ENQUEUE_WINDOW,
-    ENVIRONMENT,
-    FORGET_WORKERS_SECONDS,
-    HINT_GRACE_MS,
-    IDLE_GRACE_MS,
-    ON_BLOCKED,
-    PARK_GRACE_MS,
-    SEARCH_PATHS,
-    STALE_SLICE,
-    STALENESS_CHANNEL,
-    STALENESS_INTERVAL_SECONDS,
-    STEPS_IN_PROCESS_MINUTES,
-    STEPS_PER_DECISION,
-    SWEEP_SLICE,
-    TASK_MAX_LIFETIME_HOURS,
-    UNSERVED_TIMEOUT_SECONDS,
-    WAITING_FOR_DEPENDENCIES_MINUTES,
-    WAITING_FOR_RETRY_MINUTES,
-    WARN_DECISION_DEPTH,
-    WARN_STEPS_PER_DECISION,
-)
-from tasker.settings.formats import Channel, Pattern
-from tasker.settings.table import Table, choice, flag, number, several, table, text, whole
-from tasker.template.names import BACKOFF_MULTIPLIER, JITTER_SHARE, MOST_BATCHES
+from tasker.settings.formats import CallablePattern, Channel, ErrorRuleLine, Pattern
+from tasker.settings.table import Bounds, Table, choice, flag, number, several, table, text, whole
+from tasker.template.names import BACKOFF_MULTIPLIER, JITTER_SHARE, MAX_BACKOFF_MS, MOST_BATCHES
 
 
 class BatchProcessing(Table):
@@ -42,7 +16,7 @@ class BatchProcessing(Table):
     enabled: bool = flag(True, "Off: a batchable step fails.")
     max_batches_per_step: int = whole(MOST_BATCHES, 1, 200_000, "Maximum number of batches of one step.")
     checkpoint_stall_minutes: int = whole(
-        CHECKPOINT_STALL_MINUTES,
+        15,
         1,
         1440,
         "Time without a new checkpoint after which a running step that writes checkpoints gets a dead letter; it "
@@ -54,16 +28,12 @@ class DecisionPoints(Table):
     """Steps that choose the next steps."""
 
     enabled: bool = flag(True, "Off: a decision counts as `no_branches`.")
-    max_steps_per_decision: int = whole(
-        STEPS_PER_DECISION, 1, 10_000, "Maximum number of steps that one decision may name."
-    )
+    max_steps_per_decision: int = whole(100, 1, 10_000, "Maximum number of steps that one decision may name.")
     max_decision_depth: int = whole(
-        DECISION_DEPTH, 1, 100, "Maximum depth of nested decisions.", advice="3 is plenty for most workflows."
+        20, 1, 100, "Maximum depth of nested decisions.", advice="3 is plenty for most workflows.", single_process=3
     )
-    warn_threshold_steps: int = whole(
-        WARN_STEPS_PER_DECISION, 1, 10_000, "Number of named steps at which a warning is logged."
-    )
-    warn_threshold_depth: int = whole(WARN_DECISION_DEPTH, 1, 100, "Depth at which a warning is logged.")
+    warn_threshold_steps: int = whole(50, 1, 10_000, "Number of named steps at which a warning is logged.")
+    warn_threshold_depth: int = whole(10, 1, 100, "Depth at which a warning is logged.", single_process=2)
     enable_metrics: bool = flag(True, "Count decisions and the steps they create.")
     enable_detailed_logging: bool = flag(False, "Log the steps created by each decision and batchable step.")
 
@@ -71,13 +41,11 @@ class DecisionPoints(Table):
 class StalenessThresholds(Table):
     """Time that a task may stay in a state without progress. A template's own `lifecycle` overrides it."""
 
-    waiting_for_dependencies_minutes: int = whole(
-        WAITING_FOR_DEPENDENCIES_MINUTES, 1, 1440, "Minutes in `waiting_for_dependencies`."
-    )
-    waiting_for_retry_minutes: int = whole(WAITING_FOR_RETRY_MINUTES, 1, 1440, "Minutes in `waiting_for_retry`.")
-    steps_in_process_minutes: int = whole(STEPS_IN_PROCESS_MINUTES, 1, 1440, "Minutes in `steps_in_process`.")
+    waiting_for_dependencies_minutes: int = whole(60, 1, 1440, "Minutes in `waiting_for_dependencies`.")
+    waiting_for_retry_minutes: int = whole(30, 1, 1440, "Minutes in `waiting_for_retry`.")
+    steps_in_process_minutes: int = whole(30, 1, 1440, "Minutes in `steps_in_process`.")
     task_max_lifetime_hours: int = whole(
-        TASK_MAX_LIFETIME_HOURS,
+        24,
         1,
         168,
         "Maximum age in hours of an open task, active or not; does not apply to paused tasks.",
@@ -90,7 +58,7 @@ class Actions(Table):
     auto_transition_to_error: bool = flag(True, "End it in `error`.")
     auto_move_to_dlq: bool = flag(True, "Create a dead letter for it.")
     emit_events: bool = flag(True, "Announce it.")
-    event_channel: Channel = text(STALENESS_CHANNEL, "Channel of the notification (NOTIFY of the database).")
+    event_channel: Channel = text("task_staleness_detected", "Channel of the notification (NOTIFY of the database).")
 
 
 class Staleness(Table):
@@ -99,9 +67,9 @@ class Staleness(Table):
     enabled: bool = flag(True, "Search.")
     dry_run: bool = flag(False, "Only log the actions.")
     batch_size: int = whole(
-        STALE_SLICE, 1, 10_000, "Stale tasks per transaction; a search uses as many transactions as it needs."
+        100, 1, 10_000, "Stale tasks per transaction; a search uses as many transactions as it needs."
     )
-    detection_interval_seconds: int = whole(STALENESS_INTERVAL_SECONDS, 30, 3600, "Period of the search.")
+    detection_interval_seconds: int = whole(300, 30, 3600, "Period of the search.")
     thresholds: StalenessThresholds = table(StalenessThresholds)
     actions: Actions = table(Actions)
 
@@ -116,10 +84,11 @@ class DeadLetterSettings(Table):
 class Backoff(Table):
     """Retries of a step whose template has no `retry` block; a template or a handler overrides them."""
 
-    default_backoff_seconds: tuple[Annotated[int, Field(ge=1, le=86_400, strict=True)], ...] = several(
+    default_backoff_seconds: tuple[Annotated[int, Bounds(1, 86_400)], ...] = several(
         (1, 5, 15, 30, 60),
         "Delays after the first, second ... failed attempt; the last one repeats. Empty: 1 s, multiplied by "
         "backoff_multiplier each time.",
+        single_process=(),
     )
     backoff_multiplier: float = number(
         BACKOFF_MULTIPLIER,
@@ -127,8 +96,12 @@ class Backoff(Table):
         10,
         "Growth factor of exponential delays, also for `retry` blocks whose profile does not set one.",
     )
-    max_backoff_seconds: int = whole(3600, 1, 3600, "Maximum delay.", advice="60 suits most handlers.")
-    jitter_enabled: bool = flag(True, "Randomize delays, so that steps that failed together are not retried together.")
+    max_backoff_seconds: int = whole(
+        3600, 1, 3600, "Maximum delay.", advice="60 suits most handlers.", single_process=MAX_BACKOFF_MS // 1000
+    )
+    jitter_enabled: bool = flag(
+        True, "Randomize delays, so that steps that failed together are not retried together.", single_process=False
+    )
     jitter_max_percentage: float = number(JITTER_SHARE, 0, 1, "Maximum share of the delay that is added or subtracted.")
 
 
@@ -136,15 +109,15 @@ class Execution(Table):
     """Settings on which all processes that advance tasks must agree."""
 
     environment: Literal["test", "development", "production"] = choice(
-        ENVIRONMENT, "Environment. If set, templates apply their overrides for it.", variable="TASKER_ENV"
+        "development", "Environment. If set, templates apply their overrides for it.", variable="TASKER_ENV"
     )
     on_blocked: Literal["give_up", "wait"] = choice(
-        ON_BLOCKED,
+        "give_up",
         "Outcome of a task whose remaining steps are all blocked by failed ones: `give_up` ends it in `error`, "
         "`wait` leaves it in `blocked_by_failures` for an operator.",
     )
     enqueue_window: int = whole(
-        ENQUEUE_WINDOW,
+        2000,
         1,
         1_000_000,
         "Maximum number of enqueued steps per namespace; further ready steps stay in the backlog, which is "
@@ -165,23 +138,19 @@ class Log(Table):
 class Sweep(Table):
     """Ages at which the sweep repairs lost work. A healthy system never needs it."""
 
-    slice: int = whole(SWEEP_SLICE, 1, 10_000, "Open tasks read per query.")
-    hint_grace_ms: int = whole(
-        HINT_GRACE_MS, 100, 3_600_000, "Age after which the message of an enqueued step is verified."
-    )
-    park_grace_ms: int = whole(
-        PARK_GRACE_MS, 100, 3_600_000, "Age after which another process takes over a stored result."
-    )
-    idle_grace_ms: int = whole(IDLE_GRACE_MS, 100, 3_600_000, "Maximum time that a task may stay in a transient state.")
+    slice: int = whole(500, 1, 10_000, "Open tasks read per query.")
+    hint_grace_ms: int = whole(5_000, 100, 3_600_000, "Age after which the message of an enqueued step is verified.")
+    park_grace_ms: int = whole(5_000, 100, 3_600_000, "Age after which another process takes over a stored result.")
+    idle_grace_ms: int = whole(2_000, 100, 3_600_000, "Maximum time that a task may stay in a transient state.")
     unserved_timeout_seconds: int = whole(
-        UNSERVED_TIMEOUT_SECONDS,
+        3600,
         0,
         31_536_000,
         "Time after which a step fails if no worker of its namespace has its handler; 0: it waits forever. Does "
         "not apply to a namespace without workers: its steps wait.",
     )
     forget_workers_after_seconds: int = whole(
-        FORGET_WORKERS_SECONDS,
+        86_400,
         60,
         31_536_000,
         "Time that `tasker worker list` still shows a process that is gone.",
@@ -191,7 +160,53 @@ class Sweep(Table):
 class TaskTemplates(Table):
     """Locations of templates."""
 
-    search_paths: Annotated[tuple[Pattern, ...], Field(min_length=1)] = several(
-        SEARCH_PATHS,
+    search_paths: tuple[Pattern, ...] = several(
+        ("config/tasks/**/*.{yml,yaml}",),
         "Patterns of the template files that `tasker worker` serves if its command line names none.",
+        shortest=1,
+    )
+
+
+class Lease(Table):
+    """Lease by which other processes detect that a worker is gone."""
+
+    lease_ms: int = whole(15_000, 1000, 600_000, "Time that a silent worker keeps its steps.")
+    grace_ms: int = whole(10_000, 0, 600_000, "Time after its timeout until a step is taken from a worker.")
+
+
+class WorkerExecution(Table):
+    """Execution of steps in a worker, and the report of their results."""
+
+    threads: int = whole(16, 1, 1000, "Threads for blocking handlers.")
+    loop_lag_warning_ms: int = whole(
+        1_000,
+        0,
+        600_000,
+        "An async handler that blocks the event loop for longer is logged with its stack; 0: never.",
+    )
+    keep_logs: Literal["debug", "info", "warning", "error", "off"] = choice(
+        "info", "Minimum level at which output of handlers (log and print) is stored with their steps; `off`: none."
+    )
+    kept_log_lines: int = whole(1_000, 1, 100_000, "Maximum number of stored log lines per attempt.")
+    result_path: Literal["inline", "queued"] = choice(
+        "inline",
+        "`inline`: the worker advances its tasks itself; `queued`: an orchestrator processes its results.",
+    )
+    error_rules: tuple[ErrorRuleLine, ...] = several(
+        (),
+        "Errors after which steps are retried or not, whatever their templates and handlers say: "
+        "`payments never card_declined 404`, `payments/charge retry KeyError`, `* never sqlstate:42`. The first that "
+        "names an error decides.",
+        live=True,
+    )
+
+
+class Handlers(Table):
+    """Code that templates may name."""
+
+    allow: tuple[CallablePattern, ...] = several(
+        (),
+        "What templates may import by its path beside the handlers that are registered or found: `my_project.*` is "
+        "everything below a package, `*` everything that is installed.",
+        single_process=("*",),
     )

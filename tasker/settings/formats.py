@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
-from tasker.errors import InvalidQueueName
-from tasker.operations.permissions import Grant
 from tasker.redaction import ENCODE, is_clear
-from tasker.settings.addresses import check_queue_name
-from tasker.settings.retention import FORM, RetentionRule
-from tasker.settings.table import refused, unclear, url_of
-from tasker.template.error_rules import FORM as RULE_FORM
-from tasker.template.error_rules import parse_overrides
+from tasker.settings.table import Check, refused, unclear, url_of
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
 SHORTEST_KEY = 16
@@ -39,19 +31,6 @@ def _database_url(value: str) -> str:
     return value
 
 
-def _orchestration_queue(value: str) -> str:
-    try:
-        name = check_queue_name(value)
-    except InvalidQueueName as error:
-        raise refused(f"Not the name of a queue: {error.message}", (error.hint or "").capitalize()) from None
-    if name.startswith("orchestration"):
-        return name
-    raise refused(
-        "Expected a name that begins with 'orchestration': orchestrators listen only for such queues",
-        "Begin the name with 'orchestration'",
-    )
-
-
 def _channel(value: str) -> str:
     size = len(value.encode())
     if 1 <= size <= CHANNEL_MAX_BYTES:
@@ -60,6 +39,8 @@ def _channel(value: str) -> str:
 
 
 def _retention(value: str) -> str:
+    from tasker.settings.retention import FORM, RetentionRule
+
     try:
         RetentionRule.parse(value)
     except ValueError as error:
@@ -68,10 +49,12 @@ def _retention(value: str) -> str:
 
 
 def _error_rule(value: str) -> str:
+    from tasker.template.error_rules import FORM, parse_overrides
+
     try:
         parse_overrides(value)
     except ValueError as error:
-        raise refused(str(error), f"Use format like {RULE_FORM}") from None
+        raise refused(str(error), f"Use format like {FORM}") from None
     return value
 
 
@@ -112,6 +95,8 @@ def _header(value: str) -> str:
 
 
 def _grant(value: str) -> str:
+    from tasker.operations.permissions import Grant
+
     try:
         Grant.of(value)
     except ValueError:
@@ -129,19 +114,18 @@ def _key_secret(value: str) -> str:
     raise refused(f"A key needs {SHORTEST_KEY} characters at least", "`tasker auth create-api-key` makes one")
 
 
-Address = Annotated[str, AfterValidator(_address)]
-DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
-OrchestrationQueue = Annotated[str, AfterValidator(_orchestration_queue)]
-Channel = Annotated[str, AfterValidator(_channel)]
-Pattern = Annotated[str, AfterValidator(_pattern)]
+Address = Annotated[str, Check(_address)]
+DatabaseUrl = Annotated[str, Check(_database_url)]
+Channel = Annotated[str, Check(_channel)]
+Pattern = Annotated[str, Check(_pattern)]
 RedisUrl = Annotated[str, url_of("redis", "rediss", "unix")]
-CallablePattern = Annotated[str, AfterValidator(_callable_pattern)]
+CallablePattern = Annotated[str, Check(_callable_pattern)]
 WebUrl = Annotated[str, url_of("http", "https")]
-RootPath = Annotated[str, AfterValidator(_root_path)]
-Origin = Annotated[str, AfterValidator(_origin)]
-HostName = Annotated[str, AfterValidator(_host_name)]
-HeaderName = Annotated[str, AfterValidator(_header)]
-GrantText = Annotated[str, AfterValidator(_grant)]
-KeySecret = Annotated[str, Field(validate_default=True), AfterValidator(_key_secret)]
-RetentionLine = Annotated[str, AfterValidator(_retention)]
-ErrorRuleLine = Annotated[str, AfterValidator(_error_rule)]
+RootPath = Annotated[str, Check(_root_path)]
+Origin = Annotated[str, Check(_origin)]
+HostName = Annotated[str, Check(_host_name)]
+HeaderName = Annotated[str, Check(_header)]
+GrantText = Annotated[str, Check(_grant)]
+KeySecret = Annotated[str, Check(_key_secret)]
+RetentionLine = Annotated[str, Check(_retention)]
+ErrorRuleLine = Annotated[str, Check(_error_rule)]

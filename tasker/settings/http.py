@@ -4,25 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.defaults import (
-    CLIENT_TIMEOUT_MS,
-    HTTP_ACQUIRE_TIMEOUT_SECONDS,
-    HTTP_BODY_BYTES,
-    HTTP_IDLE_TIMEOUT_SECONDS,
-    HTTP_MAX_CONNECTIONS,
-    HTTP_POOL_SIZE,
-    HTTP_STREAMS,
-    JWKS_REFRESH_SECONDS,
-    KEY_HEADER,
-    PERMISSIONS_CLAIM,
-    REQUEST_BURST,
-    REQUEST_TIMEOUT_MS,
-    TOKEN_AUDIENCE,
-    TOKEN_HOURS,
-    TOKEN_ISSUER,
-    TOTAL_CONNECTIONS_HINT,
-    VERIFICATION_METHOD,
-)
+from tasker.settings.defaults import CLIENT_TIMEOUT_MS, KEY_HEADER
 from tasker.settings.formats import Address, GrantText, HeaderName, HostName, KeySecret, Origin, RootPath, WebUrl
 from tasker.settings.table import Table, choice, flag, several, table, text, whole
 
@@ -30,7 +12,7 @@ from tasker.settings.table import Table, choice, flag, several, table, text, who
 class ApiKeyEntry(Table):
     """API key. Empty `permissions`: authenticated, but without permissions. Empty `namespaces`: all namespaces."""
 
-    key: KeySecret = ""
+    key: KeySecret
     permissions: tuple[GrantText, ...] = several((), "Permissions of the key.")
     description: str = ""
     name: str = ""
@@ -40,9 +22,9 @@ class ApiKeyEntry(Table):
 class Auth(Table):
     """Authentication of callers."""
 
-    enabled: bool = flag(False, "Require authentication.")
+    enabled: bool = flag(False, "Require authentication.", live=False)
     api_key: str = text("", "A key with all permissions, or `sha256:` and its digest.", shortest=0)
-    api_key_header: HeaderName = text(KEY_HEADER, "Header that carries the key.")
+    api_key_header: HeaderName = text(KEY_HEADER, "Header that carries the key.", live=False)
     api_keys_enabled: bool = flag(False, "Accept the keys of `api_keys`.")
     api_keys: tuple[ApiKeyEntry, ...] = several(
         (),
@@ -61,29 +43,26 @@ class Auth(Table):
         variable="TASKER_JWT_PUBLIC_KEY_PATH",
     )
     jwt_verification_method: Literal["public_key", "jwks"] = choice(
-        VERIFICATION_METHOD, "Verify tokens with that key, or with the keys published at `jwks_url`."
+        "public_key", "Verify tokens with that key, or with the keys published at `jwks_url`."
     )
     jwks_url: str = text("", "URL at which the token issuer publishes its keys (https).", shortest=0)
     jwks_private_addresses: bool = flag(False, "Allow the issuer's host name to resolve to a private address.")
     jwks_refresh_interval_seconds: int = whole(
-        JWKS_REFRESH_SECONDS,
+        3600,
         10,
         86_400,
         "Interval between fetches of the keys; a token with an unknown key triggers one earlier.",
     )
-    jwt_token_expiry_hours: int = whole(
-        TOKEN_HOURS, 1, 720, "Lifetime of a token that `tasker auth generate-token` makes."
-    )
-    permissions_claim: str = text(PERMISSIONS_CLAIM, "Token claim that lists the permissions.")
+    jwt_token_expiry_hours: int = whole(24, 1, 720, "Lifetime of a token that `tasker auth generate-token` makes.")
+    permissions_claim: str = text("permissions", "Token claim that lists the permissions.")
     strict_validation: bool = flag(True, "Reject a token with an unknown permission; off: ignore that permission.")
     log_unknown_permissions: bool = flag(True, "Log a warning when a permission is ignored.")
+    jwt_audience: str = text("tasker-api", "The `aud` of a token.")
+    jwt_issuer: str = text("tasker-core", "The `iss` of a token.")
 
 
 class OrchestrationAuth(Auth):
     """Authentication of an orchestrator's callers."""
-
-    jwt_audience: str = text(TOKEN_AUDIENCE, "The `aud` of a token.")
-    jwt_issuer: str = text(TOKEN_ISSUER, "The `iss` of a token.")
 
 
 class WorkerAuth(Auth):
@@ -107,11 +86,11 @@ _IDLE, _HINT = (
 class OrchestrationPools(Table):
     """Database connections reserved for requests, so that requests cannot starve the engine."""
 
-    web_api_pool_size: int = whole(HTTP_POOL_SIZE, 1, 200, _SIZE)
-    web_api_max_connections: int = whole(HTTP_MAX_CONNECTIONS, 1, 500, _MOST)
-    web_api_connection_timeout_seconds: int = whole(HTTP_ACQUIRE_TIMEOUT_SECONDS, 1, 300, _WAIT)
-    web_api_idle_timeout_seconds: int = whole(HTTP_IDLE_TIMEOUT_SECONDS, 1, 3600, _IDLE)
-    max_total_connections_hint: int = whole(TOTAL_CONNECTIONS_HINT, 1, 1000, _HINT)
+    web_api_pool_size: int = whole(20, 1, 200, _SIZE)
+    web_api_max_connections: int = whole(30, 1, 500, _MOST)
+    web_api_connection_timeout_seconds: int = whole(30, 1, 300, _WAIT)
+    web_api_idle_timeout_seconds: int = whole(600, 1, 3600, _IDLE)
+    max_total_connections_hint: int = whole(50, 1, 1000, _HINT)
 
 
 class WorkerPools(OrchestrationPools):
@@ -126,7 +105,7 @@ class Web(Table):
     """HTTP server of a process."""
 
     enabled: bool = flag(True, "Off: `tasker server` refuses to start.")
-    request_timeout_ms: int = whole(REQUEST_TIMEOUT_MS, 100, 300_000, "Time limit of one request; then 408.")
+    request_timeout_ms: int = whole(30_000, 100, 300_000, "Time limit of one request; then 408.")
     config_endpoint_enabled: bool = flag(False, "Serve GET /config, without secrets.")
     tls_certificate_path: str = text(
         "",
@@ -145,7 +124,7 @@ class OrchestrationWeb(Web):
         "addresses are accepted.",
         variable="TASKER_WEB_BIND_ADDRESS",
     )
-    auth: OrchestrationAuth = table(OrchestrationAuth)
+    auth: OrchestrationAuth = table(OrchestrationAuth, live=True)
     database_pools: OrchestrationPools = table(OrchestrationPools)
     root_path: RootPath = text("", "Path under which a proxy serves the interface, such as /tasker.", shortest=0)
     cors_origins: tuple[Origin, ...] = several(
@@ -155,11 +134,11 @@ class OrchestrationWeb(Web):
         (),
         "Host names (without port) accepted without authentication, besides those of this machine; others get 421.",
     )
-    max_body_bytes: int = whole(HTTP_BODY_BYTES, 1024, 1_073_741_824, "Maximum size of a request body; beyond it 413.")
+    max_body_bytes: int = whole(16 * 1024 * 1024, 1024, 1_073_741_824, "Maximum size of a request body; beyond it 413.")
     requests_per_second: int = whole(
         0, 0, 100_000, "Average rate of requests of one client, per process; beyond it 429. 0: unlimited."
     )
-    request_burst: int = whole(REQUEST_BURST, 1, 1_000_000, "Burst of requests of one client, if the rate is limited.")
+    request_burst: int = whole(100, 1, 1_000_000, "Burst of requests of one client, if the rate is limited.")
     max_connections_per_client: int = whole(
         0,
         0,
@@ -168,7 +147,7 @@ class OrchestrationWeb(Web):
         "Behind a proxy all clients share the proxy's address.",
     )
     max_streams: int = whole(
-        HTTP_STREAMS, 0, 100_000, "Maximum number of clients that follow tasks at the same time; beyond it 503."
+        1000, 0, 100_000, "Maximum number of clients that follow tasks at the same time; beyond it 503."
     )
 
 
@@ -182,7 +161,7 @@ class WorkerWeb(Web):
         "it. Without authentication only loopback addresses are accepted.",
         variable="TASKER_WORKER_WEB_BIND_ADDRESS",
     )
-    auth: WorkerAuth = table(WorkerAuth)
+    auth: WorkerAuth = table(WorkerAuth, live=True)
     database_pools: WorkerPools = table(WorkerPools)
 
 

@@ -35,7 +35,7 @@ def resolved(settings: Settings) -> Resolved:
     if not taken:
         return Resolved(settings)
     values = nested({path: value for path, (value, _) in taken.items()})
-    filled = type(settings).model_validate(deep_merge(settings.model_dump(exclude_unset=True), values))
+    filled = type(settings).parse(deep_merge(settings.to_dict(only_set=True), values))
     return Resolved(filled, {path: source for path, (_, source) in taken.items()})
 
 
@@ -90,7 +90,7 @@ def _first(settings: Settings, path: str, sources: list[Source | None]) -> Itera
 
 
 def _preset(settings: Settings, table: str, name: str) -> Source | None:
-    preset = PRESETS.get(_table(settings, table).model_dump()["preset"])
+    preset = PRESETS.get(_table(settings, table).to_dict()["preset"])
     return (preset[name], f"{table}.preset") if preset else None
 
 
@@ -101,7 +101,7 @@ def _set_value(settings: Settings, path: str, factor: int = 1) -> Source | None:
 
 def _is_set(settings: Settings, path: str) -> bool:
     above, _, name = path.rpartition(".")
-    return name in _table(settings, above).model_fields_set
+    return _table(settings, above).is_set(name)
 
 
 def _table(settings: Settings, path: str) -> Table:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
-
-from pydantic import create_model
 
 from tasker.errors import BackendUnavailable
 from tasker.installed import backend_modules
@@ -46,7 +44,7 @@ def declared_table(name: str, module: Any) -> type[Table] | None:
         raise _refused(
             name, "the name is not valid for a table", "use a-z 0-9 _ -, and no name that [common.queues] has"
         )
-    if name in QueueSettings.model_fields:
+    if name in QueueSettings.declared:
         raise _refused(name, f"common.queues.{name} is a setting already", "register it under another name")
     lacking = _variables(kind) - {*getattr(module, "VARIABLES", ())}
     if lacking:
@@ -68,14 +66,13 @@ def _variables(kind: type[Table]) -> set[str]:
     return {name for names in declared for name in ((names,) if isinstance(names, str) else names)}
 
 
-def _notes(kind: type[Table], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+def _notes(kind: type[Table], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (dotted path, notes) of every setting."""
-    for name, field in kind.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Table):
-            yield from _notes(field.annotation, f"{prefix}{name}.")
+    for name, setting in kind.declared.items():
+        if isinstance(setting.default, Table):
+            yield from _notes(type(setting.default), f"{prefix}{name}.")
         else:
-            notes = field.json_schema_extra
-            yield f"{prefix}{name}", notes if isinstance(notes, dict) else {}
+            yield f"{prefix}{name}", setting.notes
 
 
 @cache
@@ -101,5 +98,6 @@ def _model(
 
 
 def _extended(kind: type[T], tables: Iterable[tuple[str, type[Table]]]) -> type[T]:
-    fields: dict[str, Any] = {name: (nested, table(nested)) for name, nested in tables}
-    return create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, **fields)
+    types = dict(tables)
+    declared = {name: table(nested) for name, nested in types.items()}
+    return type(kind.__name__, (kind,), {"__doc__": kind.__doc__, "__annotations__": types, **declared})

@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasker.settings.defaults import (
-    CONNECTION_TIMEOUT_SECONDS,
-    DEPLOYMENT_MODE,
-    ERROR_RATE_PER_MINUTE,
-    EVENT_TIMEOUT_SECONDS,
-    HEALTH_CHECK_INTERVAL_SECONDS,
-    MAX_CONSECUTIVE_ERRORS,
-    MAX_RETRY_ATTEMPTS,
-    ORCHESTRATOR_POLL_SECONDS,
-    ORCHESTRATOR_SYSTEM_ID,
-    RETRY_INTERVAL_SECONDS,
-    SEEN_EVENTS,
-    SWEEP_INTERVAL_SECONDS,
-    WORKER_POLL_MS,
-    WORKER_SYSTEM_ID,
-)
 from tasker.settings.table import Table, choice, flag, several, table, text, whole
 
 Mode = Literal["Hybrid", "EventDrivenOnly", "PollingOnly"]
@@ -37,18 +21,16 @@ class HealthReporting(Table):
     """Error counts at which a process is unhealthy in learning of work."""
 
     enabled: bool = flag(True, "Count errors.")
-    max_consecutive_errors: int = whole(
-        MAX_CONSECUTIVE_ERRORS, 1, 1000, "Consecutive errors; a success resets the count."
-    )
-    error_rate_threshold_per_minute: int = whole(ERROR_RATE_PER_MINUTE, 1, 10_000, "Errors per minute.")
+    max_consecutive_errors: int = whole(10, 1, 1000, "Consecutive errors; a success resets the count.")
+    error_rate_threshold_per_minute: int = whole(20, 1, 10_000, "Errors per minute.")
     performance_monitoring_enabled: bool = flag(True, "Measure latency.")
 
 
 class Timing(Table):
     """Intervals."""
 
-    fallback_polling_interval_seconds: int = whole(ORCHESTRATOR_POLL_SECONDS, 1, 60, _POLL)
-    health_check_interval_seconds: int = whole(HEALTH_CHECK_INTERVAL_SECONDS, 1, 3600, _HEALTH_CHECK)
+    fallback_polling_interval_seconds: int = whole(5, 1, 60, _POLL)
+    health_check_interval_seconds: int = whole(30, 1, 3600, _HEALTH_CHECK)
 
 
 class WorkerTiming(Timing):
@@ -60,20 +42,20 @@ class WorkerTiming(Timing):
 class ReadinessTiming(Table):
     """Intervals."""
 
-    fallback_polling_interval_seconds: int = whole(SWEEP_INTERVAL_SECONDS, 1, 60, "Period of the search.")
+    fallback_polling_interval_seconds: int = whole(5, 1, 60, "Period of the search.")
 
 
 class EventSystemSettings(Table):
     """Common settings of the event systems of orchestrator and worker."""
 
-    deployment_mode: Mode = choice(DEPLOYMENT_MODE, _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
+    deployment_mode: Mode = choice("Hybrid", _MODE, advice=_MODE_ADVICE, variable="TASKER_DEPLOYMENT_MODE")
     health: HealthReporting = table(HealthReporting)
 
 
 class OrchestratorEventSystem(EventSystemSettings):
     """Event system in which an orchestrator learns of requests, results and finalizations."""
 
-    system_id: str = text(ORCHESTRATOR_SYSTEM_ID, _SYSTEM_ID)
+    system_id: str = text("orchestration-event-system", _SYSTEM_ID)
     timing: Timing = table(Timing)
 
 
@@ -86,7 +68,7 @@ class Readiness(Table):
 class OrchestrationSystems(Table):
     """Event systems of an orchestrator."""
 
-    orchestration: OrchestratorEventSystem = table(OrchestratorEventSystem)
+    orchestration: OrchestratorEventSystem = table(OrchestratorEventSystem, live=True)
     task_readiness: Readiness = table(Readiness)
 
 
@@ -95,7 +77,7 @@ class FallbackPoller(Table):
 
     enabled: bool = flag(True, "Poll in addition to notifications. False: Hybrid behaves as EventDrivenOnly.")
     polling_interval_ms: int = whole(
-        WORKER_POLL_MS,
+        1000,
         10,
         60_000,
         "Maximum polling interval. Overrides timing.fallback_polling_interval_seconds.",
@@ -104,6 +86,7 @@ class FallbackPoller(Table):
         (),
         "Namespaces of the worker if its command line names none. Empty: those of its templates.",
         variable="WORKER_NAMESPACES",
+        live=False,
     )
 
 
@@ -111,7 +94,7 @@ class SeenEvents(Table):
     """In-process events."""
 
     deduplication_cache_size: int = whole(
-        SEEN_EVENTS, 1, 1_000_000, "Number of remembered events, to detect duplicates."
+        10_000, 1, 1_000_000, "Number of remembered events, to detect duplicates.", live=False
     )
 
 
@@ -119,18 +102,14 @@ class Listener(Table):
     """Connection that listens for notifications."""
 
     connection_timeout_seconds: int = whole(
-        CONNECTION_TIMEOUT_SECONDS,
+        30,
         1,
         300,
         "Time limit of the check that notifications arrive; if it fails, the worker polls.",
     )
-    event_timeout_seconds: int = whole(
-        EVENT_TIMEOUT_SECONDS, 1, 3600, "Interval between checks that notifications arrive."
-    )
-    retry_interval_seconds: int = whole(RETRY_INTERVAL_SECONDS, 1, 300, "Delay before reconnecting, with jitter.")
-    max_retry_attempts: int = whole(
-        MAX_RETRY_ATTEMPTS, 0, 100, "Consecutive failures after which an error is logged that it polls."
-    )
+    event_timeout_seconds: int = whole(60, 1, 3600, "Interval between checks that notifications arrive.")
+    retry_interval_seconds: int = whole(5, 1, 300, "Delay before reconnecting, with jitter.")
+    max_retry_attempts: int = whole(5, 0, 100, "Consecutive failures after which an error is logged that it polls.")
 
 
 class WorkerMetadata(Table):
@@ -144,7 +123,7 @@ class WorkerMetadata(Table):
 class WorkerSystem(EventSystemSettings):
     """Event system in which a worker learns of steps."""
 
-    system_id: str = text(WORKER_SYSTEM_ID, _SYSTEM_ID)
+    system_id: str = text("worker-event-system", _SYSTEM_ID)
     timing: WorkerTiming = table(WorkerTiming)
     metadata: WorkerMetadata = table(WorkerMetadata)
 
@@ -152,4 +131,4 @@ class WorkerSystem(EventSystemSettings):
 class WorkerSystems(Table):
     """Event systems of a worker."""
 
-    worker: WorkerSystem = table(WorkerSystem)
+    worker: WorkerSystem = table(WorkerSystem, live=True)

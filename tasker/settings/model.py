@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from tasker.settings.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
 from tasker.settings.database import Cache, Database, Retention
-from tasker.settings.defaults import (
-    KEPT_LOG_LINES,
-    LEASE_MS,
-    LONGEST_STOP_MS,
-    LOOP_LAG_MS,
-    RESULT_PATH,
-    STEP_GRACE_MS,
-    THREADS,
-)
+from tasker.settings.defaults import LONGEST_STOP_MS
 from tasker.settings.execution import (
     Backoff,
     BatchProcessing,
     DeadLetterSettings,
     DecisionPoints,
     Execution,
+    Handlers,
+    Lease,
     Log,
     Sweep,
     TaskTemplates,
+    WorkerExecution,
 )
-from tasker.settings.formats import CallablePattern, ErrorRuleLine
 from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
-from tasker.settings.table import Table, choice, flag, several, table, text, whole
+from tasker.settings.table import Table, flag, several, table, text, whole
 
 
 class Plugins(Table):
@@ -49,7 +41,7 @@ class Plugins(Table):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of plugins by the plugin's name (see `tasker.settings.installed_tables`)."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name not in Plugins.model_fields}
+        return {name: getattr(self, name) for name in self.declared if name not in Plugins.declared}
 
 
 class Common(Table):
@@ -57,7 +49,7 @@ class Common(Table):
 
     backoff: Backoff = table(Backoff)
     cache: Cache = table(Cache)
-    circuit_breakers: CircuitBreakers = table(CircuitBreakers)
+    circuit_breakers: CircuitBreakers = table(CircuitBreakers, live=True)
     database: Database = table(Database)
     execution: Execution = table(Execution)
     failure_storm: FailureStorm = table(FailureStorm)
@@ -87,49 +79,6 @@ class Orchestration(Table):
     web: OrchestrationWeb = table(OrchestrationWeb)
 
 
-class Lease(Table):
-    """Lease by which other processes detect that a worker is gone."""
-
-    lease_ms: int = whole(LEASE_MS, 1000, 600_000, "Time that a silent worker keeps its steps.")
-    grace_ms: int = whole(STEP_GRACE_MS, 0, 600_000, "Time after its timeout until a step is taken from a worker.")
-
-
-class WorkerExecution(Table):
-    """Execution of steps in a worker, and the report of their results."""
-
-    threads: int = whole(THREADS, 1, 1000, "Threads for blocking handlers.")
-    loop_lag_warning_ms: int = whole(
-        LOOP_LAG_MS,
-        0,
-        600_000,
-        "An async handler that blocks the event loop for longer is logged with its stack; 0: never.",
-    )
-    keep_logs: Literal["debug", "info", "warning", "error", "off"] = choice(
-        "info", "Minimum level at which output of handlers (log and print) is stored with their steps; `off`: none."
-    )
-    kept_log_lines: int = whole(KEPT_LOG_LINES, 1, 100_000, "Maximum number of stored log lines per attempt.")
-    result_path: Literal["inline", "queued"] = choice(
-        RESULT_PATH,
-        "`inline`: the worker advances its tasks itself; `queued`: an orchestrator processes its results.",
-    )
-    error_rules: tuple[ErrorRuleLine, ...] = several(
-        (),
-        "Errors after which steps are retried or not, whatever their templates and handlers say: "
-        "`payments never card_declined 404`, `payments/charge retry KeyError`, `* never sqlstate:42`. The first that "
-        "names an error decides.",
-    )
-
-
-class Handlers(Table):
-    """Code that templates may name."""
-
-    allow: tuple[CallablePattern, ...] = several(
-        (),
-        "What templates may import by its path beside the handlers that are registered or found: `my_project.*` is "
-        "everything below a package, `*` everything that is installed.",
-    )
-
-
 class WorkerSection(Table):
     """Settings of workers."""
 
@@ -137,7 +86,7 @@ class WorkerSection(Table):
         "worker-default-001",
         "Display name of the worker, shown in the registry; Tasker does not need it to identify workers.",
     )
-    circuit_breakers: WorkerBreakers = table(WorkerBreakers)
+    circuit_breakers: WorkerBreakers = table(WorkerBreakers, live=True)
     event_systems: WorkerSystems = table(WorkerSystems)
     execution: WorkerExecution = table(WorkerExecution)
     grpc: WorkerGrpc = table(WorkerGrpc)

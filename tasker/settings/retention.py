@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tasker.dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from tasker.settings.database import Retention
 
 LIMITS = {
     "completed_days": 36_500,
@@ -61,3 +64,9 @@ def _limit(text: str) -> tuple[str, int]:
     if not re.fullmatch(r"[0-9]{1,9}", value, re.ASCII) or not 1 <= int(value) <= LIMITS[name]:
         raise ValueError(f"{name} is not a number from 1 to {LIMITS[name]}")
     return name, int(value)
+
+
+def retention_rules(settings: Retention) -> tuple[RetentionRule, ...]:
+    """Return the rules for deleting finished tasks: those of namespaces and templates, then the general one, if any."""
+    general = RetentionRule(**{name: getattr(settings, name) or None for name in LIMITS})
+    return (*map(RetentionRule.parse, settings.rules), *((general,) if general.limits else ()))

@@ -1,19 +1,33 @@
-"""Building blocks of settings tables: a strict base class, one function per kind of value, validated texts.
+"""Declaration of settings: a frozen base class for tables, one function per kind of value, checks of texts.
 
-The engine's own settings use them, and so does the table that a messaging backend declares with `settings_table()`.
+A setting is declared once, with default, bounds and text, and whoever uses it takes the table itself: an attribute of
+the class is the default, an attribute of an instance the value. Tasker's own settings use this module, and so do the
+tables of messaging backends and plugins.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, get_args, get_origin
+from dataclasses import field
+from functools import cache
+from types import MappingProxyType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
-
+from tasker.dataclasses import dataclass
 from tasker.settings.addresses import ENCODE_URL, is_clear_url
 
 
@@ -23,92 +37,307 @@ class Substituted(str):
     __slots__ = ()
 
 
-class Table(BaseModel):
-    """One TOML table. Unknown keys and wrong types are errors; `model_fields_set` contains the keys that were set."""
+class _Required:
+    """Default of a setting that has none."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True
-    )
 
-    @model_validator(mode="before")
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Declaration of a setting or of a nested table. `shortest` is the least length of a text or list."""
+
+    default: Any
+    meaning: str = ""
+    low: float | None = None
+    high: float | None = None
+    shortest: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Problem of a value. `kind` is `unknown` (no such setting), `type`, or `value`, which has an issue and a fix."""
+
+    location: tuple[str | int, ...]
+    value: Any
+    kind: Literal["unknown", "type", "value"]
+    issue: str = ""
+    fix: str = ""
+
+
+class InvalidTable(ValueError):
+    """Values that a table does not accept, with all issues."""
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        super().__init__(
+            "; ".join(f"{'.'.join(map(str, each.location))}: {each.issue or each.kind}" for each in issues)
+        )
+        self.issues = issues
+
+
+class RefusedValue(ValueError):
+    """Value that a check refuses."""
+
+    def __init__(self, issue: str, fix: str) -> None:
+        super().__init__(f"{issue}: {fix}")
+        self.issue, self.fix = issue, fix
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Annotation of a type with a function that returns the value to use, or raises what `refused` returns."""
+
+    function: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Annotation of the type of a list's numbers with their bounds."""
+
+    low: float | None
+    high: float | None
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Table:
+    """One TOML table, frozen. `Kind(name=value)` takes values as they are; `Kind.parse` checks them."""
+
+    declared: ClassVar[Mapping[str, Setting]] = MappingProxyType({})
+    """Its settings and nested tables by name."""
+
+    def __init_subclass__(cls) -> None:
+        own = {}
+        for name in (name for name in vars(cls).get("__annotations__", {}) if not name.startswith("_")):
+            value = vars(cls).get(name, _Required)
+            own[name] = value if isinstance(value, Setting) else Setting(value)
+            if own[name].default is not _Required:
+                setattr(cls, name, own[name].default)
+        cls.declared = {**cls.declared, **own}
+
+    def __init__(self, **values: Any) -> None:
+        if unknown := values.keys() - self.declared.keys():
+            raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
+        vars(self).update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"cannot assign to {name!r}: settings are frozen")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.declared)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self.declared))
+
+    def __repr__(self) -> str:
+        """Show what is set; texts may be secrets, so they are not shown."""
+        shown = (f"{name}={'...' if isinstance(value, (str, tuple)) else value}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def is_set(self, name: str) -> bool:
+        """Return whether the setting was set, even to its default."""
+        return name in vars(self)
+
+    def replace(self, **values: Any) -> Self:
+        """Return a copy with other values."""
+        return type(self)(**{**vars(self), **values})
+
+    def without(self, name: str) -> Self:
+        """Return a copy in which a setting is not set."""
+        return type(self)(**{other: value for other, value in vars(self).items() if other != name})
+
+    def to_dict(self, *, only_set: bool = False) -> dict[str, Any]:
+        """Return the settings as nested dicts and lists."""
+        names = [name for name in self.declared if not only_set or name in vars(self)]
+        return {name: _plain(getattr(self, name), only_set) for name in names}
+
+    def check(self) -> None:
+        """Check settings against each other: override it, and raise what `refused` returns."""
+
     @classmethod
-    def _read_placeholders(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        kinds = {name: field.annotation for name, field in cls.model_fields.items()}
-        return {key: _typed(value, kinds.get(key)) for key, value in data.items()}
+    def for_single_process(cls) -> Self:
+        """Return the defaults of `tasker run`, `tasker dev` and `App`, where one process does everything.
+
+        Only what differs from the other defaults is set.
+        """
+        values: dict[str, Any] = {}
+        for name, setting in cls.declared.items():
+            if isinstance(setting.default, Table):
+                nested = setting.default.for_single_process()
+                values |= {name: nested} if vars(nested) else {}
+            elif "single_process" in setting.notes:
+                values[name] = setting.notes["single_process"]
+        return cls(**values)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """Return the table with these values. Raises `InvalidTable` with all issues."""
+        issues: list[Issue] = []
+        made: Self = _table(cls, values, (), issues)
+        if issues:
+            raise InvalidTable(issues)
+        return made
 
 
-def _typed(value: Any, kind: Any) -> Any:
-    if get_origin(kind) is tuple:
-        item = get_args(kind)[0]
-        entries = _entries(value)
-        return [_typed(entry, getattr(item, "__origin__", item)) for entry in entries] if entries is not None else value
-    if not isinstance(value, Substituted):
-        return value
+def _plain(value: Any, only_set: bool) -> Any:
+    if isinstance(value, Table):
+        return value.to_dict(only_set=only_set)
+    return [_plain(entry, only_set) for entry in value] if isinstance(value, tuple) else value
+
+
+@cache
+def types_of(kind: type[Table]) -> Mapping[str, Any]:
+    """Return the types of the settings of a subclass of `Table`, with their checks."""
+    return get_type_hints(kind, include_extras=True)
+
+
+def bare_type(annotation: Any) -> Any:
+    """Return the type without its checks."""
+    return annotation.__origin__ if get_origin(annotation) is Annotated else annotation
+
+
+_INVALID: Any = object()
+
+
+def _table(kind: type[Table], values: Any, location: tuple[str | int, ...], issues: list[Issue]) -> Any:
+    if isinstance(values, kind):
+        return values
+    if not isinstance(values, Mapping):
+        issues.append(Issue(location, values, "type"))
+        return _INVALID
+    before, made, types = len(issues), {}, types_of(kind)  # type: ignore[arg-type]
+    for name, setting in kind.declared.items():
+        if name in values:
+            made[name] = _value(types[name], setting, values[name], (*location, name), issues)
+        elif setting.default is _Required:
+            issues.append(Issue((*location, name), values, "value", "Missing", "Set it"))
+    issues += [Issue((*location, name), values[name], "unknown") for name in values if name not in kind.declared]
+    if len(issues) > before:
+        return _INVALID
+    table = kind(**made)
     try:
-        return _PARSERS[kind](value) if kind in _PARSERS else str(value)
-    except (KeyError, ValueError):
-        return str(value)  # validation reports the error
+        table.check()
+    except RefusedValue as error:
+        issues.append(Issue(location, values, "value", error.issue, error.fix))
+    return table
 
 
-def _entries(value: Any) -> list[Any] | None:
+def _value(annotation: Any, setting: Setting, value: Any, location: tuple[str | int, ...], issues: list[Issue]) -> Any:
+    kind = bare_type(annotation)
+    checks = annotation.__metadata__ if kind is not annotation else ()
+    before = len(issues)
+    if isinstance(kind, type) and issubclass(kind, Table):
+        return _table(kind, value, location, issues)
+    if get_origin(kind) is tuple:
+        result = _list(get_args(kind)[0], value, location, issues)
+    else:
+        result = _typed(kind, _substituted(kind, value) if isinstance(value, Substituted) else value)
+    if result is _INVALID:
+        issues.append(Issue(location, value, "type"))
+    if len(issues) > before:
+        return _INVALID
+    try:
+        if isinstance(result, (str, tuple)) and len(result) < setting.shortest:
+            raise RefusedValue("Must not be empty", "Write at least one value, or remove the setting")
+        for check in (Bounds(setting.low, setting.high), *checks):
+            result = _bounded(check, result) if isinstance(check, Bounds) else check.function(result)
+    except RefusedValue as error:
+        issues.append(Issue(location, value, "value", error.issue, error.fix))
+    return result
+
+
+def _list(annotation: Any, value: Any, location: tuple[str | int, ...], issues: list[Issue]) -> Any:
     """Return the entries of a list; a placeholder's text is split at commas."""
     if isinstance(value, Substituted):
-        return [Substituted(part.strip()) for part in value.split(",") if part.strip()]
-    return value if isinstance(value, list) else None
+        value = [Substituted(part.strip()) for part in value.split(",") if part.strip()]
+    if not isinstance(value, (list, tuple)):
+        return _INVALID
+    entries = enumerate(value)
+    return tuple(_value(annotation, _ENTRY, entry, (*location, position), issues) for position, entry in entries)
 
 
-_PARSERS: dict[Any, Any] = {int: int, float: float, bool: lambda text: {"true": True, "false": False}[text.lower()]}
+_ENTRY = Setting(None)
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    if get_origin(kind) is Literal:
+        return value if isinstance(value, str) and value in get_args(kind) else _INVALID
+    if kind is float and type(value) is int:
+        value = float(value) if abs(value) < 2**63 else math.inf
+    return value if isinstance(value, kind) and type(value) in (kind, Substituted) and _is_finite(value) else _INVALID
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _substituted(kind: Any, text: Substituted) -> Any:
+    """Return the value of a placeholder's text; of another type than expected, the text itself."""
+    with suppress(KeyError, ValueError):
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if kind in (int, float):
+            return kind(text)
+    return str(text)
+
+
+def _bounded(bounds: Bounds, value: Any) -> Any:
+    if bounds.high is not None and value > bounds.high:
+        raise RefusedValue(f"Exceeds maximum allowed value ({bounds.high})", f"Reduce to {bounds.high} or less")
+    if bounds.low is not None and value < bounds.low:
+        raise RefusedValue(f"Below minimum allowed value ({bounds.low})", f"Increase to {bounds.low} or more")
+    return value
 
 
 def whole(default: int, low: int, high: int, meaning: str, **notes: Any) -> Any:
-    """Declare an integer from `low` to `high`.
+    """Declare an integer from `low` to `high`; the name ends with its unit, if it has one.
 
-    `notes` of this and the other kinds: `advice`, further explanation; `variable`, the environment variable that
-    supplies the value if no file does; `overrules`, the path of the common setting that this setting of a backend's
-    table overrides while that backend is chosen (it has the same kind and range).
+    `notes` of this and the other kinds: `advice`, further explanation; `live`, whether a running process applies a
+    change (default: as the table around it); `single_process`, the default of `tasker run`, `tasker dev` and `App` if
+    it differs; `variable`, the environment variable that supplies the value if no file does; `overrules`, the path of
+    the common setting that this setting of a backend's table overrides while that backend is chosen (it has the same
+    kind and range).
     """
-    return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
+    return Setting(default, meaning, low, high, notes=notes)
 
 
 def number(default: float, low: float, high: float, meaning: str, **notes: Any) -> Any:
     """Declare a number from `low` to `high`."""
-    return Field(default, ge=low, le=high, description=meaning, json_schema_extra=notes)
+    return Setting(default, meaning, low, high, notes=notes)
 
 
 def flag(default: bool, meaning: str, **notes: Any) -> Any:
     """Declare a boolean."""
-    return Field(default, description=meaning, json_schema_extra=notes)
+    return Setting(default, meaning, notes=notes)
 
 
 def text(default: str, meaning: str, *, shortest: int = 1, **notes: Any) -> Any:
     """Declare a text of at least `shortest` characters."""
-    return Field(default, min_length=shortest, description=meaning, json_schema_extra=notes)
+    return Setting(default, meaning, shortest=shortest, notes=notes)
 
 
 def choice(default: str, meaning: str, **notes: Any) -> Any:
     """Declare one of the values that the annotation lists."""
-    return Field(default, description=meaning, json_schema_extra=notes)
+    return Setting(default, meaning, notes=notes)
 
 
-def several(default: tuple[Any, ...], meaning: str, **notes: Any) -> Any:
+def several(default: tuple[Any, ...], meaning: str, *, shortest: int = 0, **notes: Any) -> Any:
     """Declare a list, which replaces the list of a lower layer completely."""
-    return Field(default, description=meaning, json_schema_extra=notes, strict=False)
+    return Setting(default, meaning, shortest=shortest, notes=notes)
 
 
 def table(kind: type[Table], **notes: Any) -> Any:
     """Declare a nested table."""
-    return Field(default_factory=kind, json_schema_extra=notes)
+    return Setting(kind(), notes=notes)
 
 
-def refused(issue: str, fix: str) -> PydanticCustomError:
-    """Return the error for a text's validator to raise: issue and fix, both beginning with a capital letter."""
-    return PydanticCustomError("form", "{issue}", {"issue": issue, "fix": fix})
+def refused(issue: str, fix: str) -> RefusedValue:
+    """Return the error for a check to raise: issue and fix, both beginning with a capital letter."""
+    return RefusedValue(issue, fix)
 
 
-def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
-    """Validate a URL, or several of them between separators: all but the first may omit the scheme."""
+def url_of(*schemes: str, separator: str | None = None) -> Check:
+    """Check a URL, or several of them between separators: all but the first may omit the scheme."""
 
     def check(value: str) -> str:
         if not _begins_with(schemes, value):
@@ -118,10 +347,10 @@ def url_of(*schemes: str, separator: str | None = None) -> AfterValidator:
             raise unclear(ENCODE_URL)
         return value
 
-    return AfterValidator(check)
+    return Check(check)
 
 
-def unclear(fix: str) -> PydanticCustomError:
+def unclear(fix: str) -> RefusedValue:
     """Return the error for a URL in which the end of the password is ambiguous."""
     return refused("The URL cannot be parsed", f"{fix[:1].upper()}{fix[1:]}")
 
@@ -139,5 +368,5 @@ def _name_prefix(value: str) -> str:
     raise refused("Contains a character other than letters, digits and '_'", "Use A-Z a-z 0-9 _")
 
 
-NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
+NamePrefix = Annotated[str, Check(_name_prefix)]
 """First part of names on a server that several databases share."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from tasker.dataclasses import dataclass
@@ -80,8 +80,12 @@ class ErrorOverride:
         return self.namespace in (None, namespace) and self.template in (None, template)
 
 
-def parse_overrides(line: str) -> tuple[ErrorOverride, ...]:
-    """Parse a line like `payments never card_declined 404`. Raises `ValueError` that describes the problem."""
+def parse_overrides(*lines: str) -> tuple[ErrorOverride, ...]:
+    """Parse lines like `payments never card_declined 404`. Raises `ValueError` that describes the problem."""
+    return tuple(override for line in lines for override in _overrides(line))
+
+
+def _overrides(line: str) -> Iterator[ErrorOverride]:
     words = line.split()
     target, verb, errors = "".join(words[:1]), "".join(words[1:2]), words[2:]
     namespace, slash, template = target.partition("/")
@@ -92,4 +96,4 @@ def parse_overrides(line: str) -> tuple[ErrorOverride, ...]:
     if not errors:
         raise ValueError("Names no error")
     of = None if namespace == "*" else namespace
-    return tuple(ErrorOverride(parse_rule(error), VERBS[verb], of, template or None) for error in errors)
+    yield from (ErrorOverride(parse_rule(error), VERBS[verb], of, template or None) for error in errors)

@@ -17,6 +17,8 @@ import tasker
 from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.hooks import ASKED, Hooks
 from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.settings.execution import Sweep
+from tasker.settings.listening import ReadinessTiming
 from tests.support.fleets.fleet import ROOT, Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.strangers import install_plugin, write_distribution
@@ -186,7 +188,10 @@ def test_repairs_are_told_as_they_are_counted(
     install_plugin(tmp_path, monkeypatch, "sweeping", HEARS)
 
     async def work() -> None:
-        async with tasker.App(database_url, sweeps=SweepSettings(hint_grace_ms=0, interval_ms=100)) as app:
+        async with tasker.App(
+            database_url,
+            sweeps=SweepSettings(Sweep(hint_grace_ms=0), timing=ReadinessTiming(fallback_polling_interval_seconds=0.1)),
+        ) as app:
             await app.run(DIAMOND, {"seconds": 0, "n": TASKS})  # with it the program serves their namespace
             for task in tasks:
                 await app.finished(task)

@@ -27,7 +27,7 @@ ALLOWED_IN_BACKENDS = {
     "tasker.plugins.hook_arguments",
     "tasker.plugins.hooks",
     "tasker.settings.addresses",
-    "tasker.settings.defaults",
+    "tasker.settings.queues",
     "tasker.settings.table",
     "tasker.template.plan",
     "tasker.testing",

@@ -18,6 +18,7 @@ from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent
 from tests.benchmarks.shapes import READS, SHAPES, adopt
 from tests.support.servers import brokers
+from tests.support.worker_settings import worker_settings
 
 RUNS = {"fan100": 30, "fan1000": 8, "batch1000": 40}
 TASKS = {f"throughput{number}{ending}": number for ending in ("", READS) for number in (1000, 5000)}
@@ -25,7 +26,7 @@ RUNS_AT_ONCE = {"runs4": 4, "runs20": 20}
 """Calls of `run` that wait at any time."""
 NAMES = (*SHAPES, *TASKS, *RUNS_AT_ONCE)
 WARM = 3
-SETTINGS = {"": WorkerSettings(concurrency=200), READS: WorkerSettings()}
+SETTINGS = {"": worker_settings(concurrency=200), READS: WorkerSettings()}
 """Who reads what it is given runs as a worker does that nobody has set anything for."""
 
 

@@ -13,7 +13,7 @@ from tests.benchmarks.processes import WORKFLOWS, Bench, bench, broker_of
 from tests.support.waiting import until
 
 NAMES = ("recovery-worker", "recovery-orchestrator")
-SHORT_LEASE, DEFAULT_LEASE = 3.0, WorkerSettings().lease_ms / 1000
+SHORT_LEASE, DEFAULT_LEASE = 3.0, WorkerSettings().lease.lease_ms / 1000
 OUTSIDE = "rabbitmq"
 """Where messages are not in the database."""
 CASES = ("beside another", "started again", "none left")

@@ -20,14 +20,15 @@ from tasker.db.connection import Connection
 from tasker.engine.calls import DEFAULT_RULES, FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.errors import NotStorable, UsageError
-from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import ORCHESTRATOR_EVENTS, DeploymentMode
 from tasker.orchestration.sweep import SweepSettings
 from tasker.process.orchestrator import Orchestrator
 from tasker.services.fleet.overview import Workers
+from tasker.settings.listening import ReadinessTiming
 from tests.support.command_line import invoke
 from tests.support.random_plans import Spec, build_plan
 from tests.support.servers import brokers
+from tests.support.worker_settings import worker_settings
 
 PLAN = build_plan(Spec("only"), namespace="asked", name="for_it")
 REQUESTS = "orchestration_task_requests"
@@ -40,7 +41,7 @@ async def orchestrating(
 ) -> AsyncIterator[Orchestrator]:
     resources = prepare(url, backend=backend, backend_settings=settings)
     await resources.messaging.open()
-    quick = WorkerSettings(lease_ms=300, rules=rules)
+    quick = worker_settings(lease_ms=300, rules=rules)
     orchestrator = orchestrator_process(url, resources.messaging, settings=quick, **options)
     await orchestrator.start()
     try:
@@ -240,7 +241,9 @@ async def test_while_its_queue_is_paused_a_request_is_not_even_received_and_then
     await register(database_url)
     settings = brokers.engine_settings(backend) if backend != "pgmq" else None
     place = {"backend_settings": settings} if settings else {"database_url": database_url}
-    sweeps = SweepSettings(interval_ms=200 if mode is DeploymentMode.POLLING_ONLY else 3_600_000)
+    sweeps = SweepSettings(
+        timing=ReadinessTiming(fallback_polling_interval_seconds=0.2 if mode is DeploymentMode.POLLING_ONLY else 3600)
+    )
     options = {"events": replace(ORCHESTRATOR_EVENTS, deployment_mode=mode), "sweeps": sweeps}
     async with (
         orchestrating(database_url, backend, settings, **options) as orchestrator,

@@ -13,9 +13,9 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.db.connection import Connection
 from tasker.engine.plans import PlanStore
 from tasker.errors import PlanUnreadable
-from tasker.execution.settings import WorkerSettings
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template import compile_text
+from tests.support.worker_settings import worker_settings
 
 TEMPLATE = """
 name: later
@@ -24,7 +24,7 @@ version: "2.0.0"
 steps:
   - {name: only, handler: stored.only}
 """
-NARROW = replace(UNCONFIGURED, worker=WorkerSettings(window=1))
+NARROW = replace(UNCONFIGURED, worker=worker_settings(window=1))
 
 
 async def test_a_plan_with_what_this_version_does_not_know_is_named_with_what_to_do(database_url: str) -> None:

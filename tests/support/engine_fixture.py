@@ -23,9 +23,9 @@ from tasker.clock import new_task_uuid
 from tasker.db.connection import Statements
 from tasker.db.session import Rows
 from tasker.engine.calls import DEFAULT_RULES, shared_arguments
+from tasker.engine.exchange import CLAIM_BYTES
 from tasker.engine.states.step import STEP, StepState
 from tasker.engine.states.task import TASK, TaskState
-from tasker.settings.defaults import CLAIM_BYTES
 from tasker.template.plan import Plan
 from tests.support.laboratory import NAMESPACE, Sessions
 from tests.support.random_plans import Spec, build_plan

@@ -25,7 +25,7 @@ from tasker.process.observed import ProcessSnapshot
 from tasker.process.status import observed_worker
 from tasker.services.workflows.files import find_templates, load_workflows
 from tasker.services.workflows.handlers import load_neighbouring_handlers
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 from tasker_core._runtime.announcer import ObservedRunner, StepAnnouncer
 from tasker_core.event_bridge import EventBridge
@@ -173,7 +173,7 @@ class System:
     @property
     def environment(self) -> str:
         """Environment that the process runs in: `TASKER_ENV`, else development."""
-        return os.environ.get("TASKER_ENV") or ENVIRONMENT
+        return os.environ.get("TASKER_ENV") or Execution.environment
 
     def drain(self) -> None:
         """Stop claiming. Returns once running steps have ended or were released."""

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from tasker.handlers.results import Model
-from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.settings.queues import HandlerDispatch
 
 
 class WorkerState(str, Enum):  # noqa: UP042 (its text is published as `WorkerState.RUNNING`)
@@ -123,4 +123,4 @@ class WorkerConfig(Model):
     polling_interval_ms: int = 10
     starvation_threshold_ms: int = 1000
     max_concurrent_handlers: int = 10
-    handler_timeout_ms: int = STEP_TIMEOUT_MS
+    handler_timeout_ms: int = HandlerDispatch.handler_timeout_ms

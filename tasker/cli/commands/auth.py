@@ -21,7 +21,7 @@ from tasker.errors import UsageError
 from tasker.settings.toml_text import toml_value
 
 if TYPE_CHECKING:
-    from tasker.settings.authentication import AuthSettings
+    from tasker.settings.http import Auth
 
 PEM = click.Path(path_type=Path)
 
@@ -42,7 +42,7 @@ NAMESPACES = click.option(
 )
 
 
-def auth_settings() -> AuthSettings:
+def auth_settings() -> Auth:
     """Return the configured settings. Raises `UsageError` if the extra `api` is not installed."""
     require_libraries("working with keys and tokens", ("cryptography", "jwt"))
     return configured_for(DatabaseOption()).http.auth
@@ -153,10 +153,12 @@ def generate_token(
     from tasker.server.auth.tokens import TokenOrder, sign
     from tasker.server.auth.verification_keys import private_key as key_in
 
-    if private_key is None and not settings.private_key:
+    if private_key is None and not settings.jwt_private_key:
         raise UsageError("no private key to sign with", hint="give --private-key FILE")
-    pem, where = (text_of(private_key), str(private_key)) if private_key else (settings.private_key, "jwt_private_key")
-    order = TokenOrder(subject, permissions, expiry_hours or settings.token_hours, namespaces, key_id)
+    pem, where = (
+        (text_of(private_key), str(private_key)) if private_key else (settings.jwt_private_key, "jwt_private_key")
+    )
+    order = TokenOrder(subject, permissions, expiry_hours or settings.jwt_token_expiry_hours, namespaces, key_id)
     token = sign(order, key_in(pem, where), settings)
     print_as(form, {"token": token, "expires_in_hours": order.hours}, lambda made: str(made["token"]))
 
@@ -235,7 +237,7 @@ def validate_token(token: str, public_key: Path | None, form: str) -> None:
     print_as(form, asyncio.run(_verified_token(encoded, auth_settings(), public_key)), _token_text)
 
 
-async def _verified_token(token: str, settings: AuthSettings, public_key: Path | None) -> dict[str, Any]:
+async def _verified_token(token: str, settings: Auth, public_key: Path | None) -> dict[str, Any]:
     from tasker.server.auth.authenticator import verification_keys
     from tasker.server.auth.tokens import TokenReader
     from tasker.server.auth.verification_keys import OneKey

@@ -27,7 +27,7 @@ from tasker.services.configuration.loading import (
 )
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, SOURCE_DIR, ConfigurationLayer, read_layer
 from tasker.services.configuration.warnings import contexts_of, made_for_others, patterns_without_match, stray_files
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 
 if TYPE_CHECKING:
     from tasker.services.configuration.connectivity import ConnectivityResult
@@ -62,7 +62,7 @@ def said_environment(given: str | None) -> str | None:
 
 def environment_of(given: str | None) -> str:
     """Return the environment of the command line or of TASKER_ENV; `development` by default."""
-    return said_environment(given) or ENVIRONMENT
+    return said_environment(given) or Execution.environment
 
 
 def names_a_file(environment: str | None, source_dir: Path | None) -> bool:

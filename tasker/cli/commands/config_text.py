@@ -69,7 +69,7 @@ def _summary(configuration: Configuration) -> str:
         for root in {"common", *(ROOTS if configuration.context == "complete" else [configuration.context])}
     )
     channels = sum(1 for path in by_path() if path.startswith(prefixes) and path.endswith("_buffer_size"))
-    breakers = len(type(common.circuit_breakers.component_configs).model_fields)
+    breakers = len(type(common.circuit_breakers.component_configs).declared)
     rows = {
         "Context": configuration.context,
         "Environment": configuration.environment,

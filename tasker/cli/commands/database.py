@@ -102,10 +102,10 @@ def prune(database: DatabaseOption, form: str, dry_run: bool, **limits: float | 
 
 def _rules(database: DatabaseOption, limits: Mapping[str, float | str | None]) -> Sequence[RetentionRule]:
     """Return the rule of the options, or the configured rules if no option is set."""
-    from tasker.settings.retention import RetentionRule
+    from tasker.settings.retention import RetentionRule, retention_rules
 
     rule = RetentionRule(**limits)  # type: ignore[arg-type]  # the options are named as its fields
-    rules = [rule] if rule != RetentionRule() else configured_for(database).sweeps.retention.rules
+    rules = [rule] if rule != RetentionRule() else retention_rules(configured_for(database).sweeps.retention)
     if not any(retention_rule.limits for retention_rule in rules):
         hint = "give --completed-days, --failed-days or a count, or configure [common.retention]"
         raise UsageError("no limit is given or configured", hint=hint)

@@ -18,7 +18,7 @@ from tasker.cli.connection import configured_for
 from tasker.cli.options import CONCURRENCY, DatabaseOption, database_options
 from tasker.cli.suggestions import WorkflowPath
 from tasker.logging.levels import levels_named
-from tasker.settings.defaults import SEARCH_PATHS
+from tasker.settings.execution import TaskTemplates
 
 SUFFIXES = (".yaml", ".yml", ".py", ".json", ".toml")
 INSTALLED = {"node_modules", "venv", "__pycache__"}
@@ -113,9 +113,11 @@ def _found() -> list[Path]:
     """Return the folders of the templates that a worker finds by default."""
     from tasker.services.workflows.template_search import search
 
-    folders = sorted({file.parent for file in search(SEARCH_PATHS)})
+    folders = sorted({file.parent for file in search(TaskTemplates.search_paths)})
     if not folders:
-        raise click.UsageError(f"no workflow found; give one, or create it at {' or '.join(SEARCH_PATHS)}")
+        raise click.UsageError(
+            f"no workflow found; give one, or create it at {' or '.join(TaskTemplates.search_paths)}"
+        )
     return folders
 
 

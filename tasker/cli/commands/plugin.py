@@ -90,8 +90,7 @@ def _text(report: PluginReport) -> str:
 
 def plugin_choice_here() -> PluginChoice:
     """Return the configured plugin choice; of an invalid configuration its usable part, with a warning."""
-    from tasker.app.configured import from_environment
-    from tasker.app.configured.plugins import plugin_choice
+    from tasker.app.configured import from_environment, plugin_choice
     from tasker.services.configuration.loading import ConfigurationInvalid
 
     try:

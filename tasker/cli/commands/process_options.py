@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tasker.cli.options import DatabaseOption
 from tasker.logging import format as log_format
 from tasker.logging.levels import LEVEL_VARIABLE, Levels, levels_named
 from tasker.logging.lines import log_line
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 
 if TYPE_CHECKING:
     from tasker.app.configured import Configured
@@ -45,15 +45,20 @@ def no_config_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Any) -> Configured:
+def configuration(context: str, database: DatabaseOption, no_config: bool, **given: Mapping[str, Any]) -> Configured:
     """Return the configuration of a process of the fleet; options that were given (not None) override it.
+
+    `given` are settings of the worker by table (see `WorkerSettings`).
 
     Raises `ConfigurationError` if there is no file and `--no-config` was not given, and `ConfigurationInvalid` with
     every problem of the file.
     """
     chosen = configured_for(database, context, no_config=no_config)
-    worker = replace(chosen.worker, **{name: value for name, value in given.items() if value is not None})
-    return replace(chosen, worker=worker)
+    tables = {}
+    for name, values in given.items():
+        chosen_values = {setting: value for setting, value in values.items() if value is not None}
+        tables[name] = getattr(chosen.worker, name).replace(**chosen_values)
+    return replace(chosen, worker=replace(chosen.worker, **tables))
 
 
 def log_to_stderr(environ: MutableMapping[str, str] = os.environ, *, default: int = logging.INFO) -> None:
@@ -73,7 +78,7 @@ def log_as_configured(chosen: Configured, environ: MutableMapping[str, str] = os
     """
     form = environ[log_format.FORMAT_VARIABLE] = environ.get(log_format.FORMAT_VARIABLE) or chosen.log_format
     log_format.write_as(form)
-    log_line(_log, logging.DEBUG, "Configuration loaded", {"environment": chosen.environment or ENVIRONMENT})
+    log_line(_log, logging.DEBUG, "Configuration loaded", {"environment": chosen.environment or Execution.environment})
 
 
 class _Plain(logging.Handler):

@@ -105,7 +105,7 @@ def _stop_limit(database: DatabaseOption, options: dict[str, Any]) -> float:
 def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
     with pause_gc():
         from tasker.app.serving import Service, run, serve_worker
-        from tasker.logging.step_log import capture_logs
+        from tasker.logging.step_log import LEVELS, capture_logs
 
     log_to_stderr()
     read = partial(
@@ -113,14 +113,13 @@ def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
         "worker",
         database,
         options["no_config"],
-        concurrency=options["concurrency"],
-        threads=options["threads"],
-        result_path=options["result_path"],
-        lease_ms=None if options["lease"] is None else round(options["lease"] * 1000),
+        dispatch={"max_concurrent_handlers": options["concurrency"]},
+        execution={"threads": options["threads"], "result_path": options["result_path"]},
+        lease={"lease_ms": None if options["lease"] is None else round(options["lease"] * 1000)},
     )
     log_as_configured(chosen := read())
-    capture_logs(chosen.worker.kept_log_level)
-    if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.bind_address):
+    capture_logs(LEVELS[chosen.worker.execution.keep_logs])
+    if options["port"] is not None or (chosen.worker_port.enabled and chosen.worker_port.is_set("bind_address")):
         require_libraries("a port of its own")
     service = Service(
         configuration=chosen,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasker.cli.remote.events import HttpDomainEvents
 from tasker.cli.remote.schedules import HttpSchedules
@@ -17,14 +17,16 @@ from tasker.operations.dead_letters import DeadLetterOperations, FailureSelectio
 from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
 from tasker.services.audit import OperatorAction
-from tasker.services.operators.pauses import PauseTarget
-from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
 from tasker.views.dead_letters import DeadLetter, ReplayPlan
 from tasker.views.fleet import DoctorFinding
 from tasker.views.tasks import TaskReport
+
+if TYPE_CHECKING:
+    from tasker.services.operators.pauses import PauseTarget
+    from tasker.services.submission.registered import TemplateSubmission
 
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 

@@ -22,7 +22,7 @@ from tasker.cli.run.input import error_object, reserved_stdout, write_json
 from tasker.errors import TaskerError, UsageError
 from tasker.logging.format import FORMAT_VARIABLE, redact_warnings
 from tasker.logging.levels import levels_named
-from tasker.settings.defaults import SINGLE_PROCESS_CONCURRENCY
+from tasker.settings.queues import HandlerDispatch
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -69,6 +69,9 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [CompletionItem(incomplete, type="file")]
 
 
+_WORKER = HandlerDispatch.for_single_process()
+
+
 @click.command(cls=RunCommand)
 @click.argument("target", metavar="[PATH]", required=False, shell_complete=_complete_path)
 @click.option(
@@ -111,7 +114,7 @@ def _complete_path(ctx: click.Context, param: click.Parameter, incomplete: str) 
     "--concurrency",
     metavar="N",
     type=CONCURRENCY,
-    help=f"Maximum number of concurrent steps.  [default: {SINGLE_PROCESS_CONCURRENCY}]",
+    help=f"Maximum number of concurrent steps.  [default: {_WORKER.max_concurrent_handlers}]",
 )
 @click.option("--resume", metavar="TASK_UUID", help="Resume an interrupted task; no PATH needed.")
 def run(target: str | None, input_: str | None, as_json: bool, form: str, **options: Any) -> None:
@@ -196,10 +199,10 @@ def _perform(order: RunRequest, progress: TextIO, on_end: Callable[[EndedRun], N
         note_embedded_database()
 
     from tasker.cli.run.session import RunHooks, run_session
-    from tasker.logging.step_log import capture_logs
+    from tasker.logging.step_log import LEVELS, capture_logs
     from tasker.process.own_tasks import run_guarded
 
-    capture_logs(prepared.configuration.worker.kept_log_level)
+    capture_logs(LEVELS[prepared.configuration.worker.execution.keep_logs])
     hooks = RunHooks(
         on_begin=lambda begun: _announce(begun, prepared, progress),
         on_end=on_end,

@@ -146,11 +146,13 @@ def _app(order: RunRequest, prepared: Prepared) -> App:
         from tasker.app.command_app import OneTaskApp
 
     worker = prepared.configuration.worker
+    if order.concurrency:
+        worker = replace(worker, dispatch=worker.dispatch.replace(max_concurrent_handlers=order.concurrency))
     return OneTaskApp(
         registry=prepared.registry,
         environment=order.environment,
         data_dir=order.database.data_dir,
-        settings=replace(worker, concurrency=order.concurrency) if order.concurrency else worker,
+        settings=worker,
         configuration=prepared.configuration,
     )
 

@@ -18,13 +18,7 @@ from tasker.engine.expansion.outcomes import (
     refuse_unknown_keys,
 )
 from tasker.handlers.outcome_forms import DECISION_KEY, DecisionType, decision_form
-from tasker.settings.defaults import (
-    SINGLE_PROCESS_DECISION_DEPTH,
-    SINGLE_PROCESS_WARN_DECISION_DEPTH,
-    STEPS_PER_DECISION,
-    WARN_STEPS_PER_DECISION,
-)
-from tasker.template.names import MOST_BATCHES
+from tasker.settings.execution import BatchProcessing, DecisionPoints
 from tasker.template.plan import StepPlan
 from tasker.template.step_types import Creates
 
@@ -109,13 +103,8 @@ def _names(names: Any, key: str) -> tuple[str, ...]:
 class ExpansionLimits:
     """Limits of a task's expansion. A decision's depth counts the decisions above it and itself."""
 
-    max_decision_depth: int = SINGLE_PROCESS_DECISION_DEPTH
-    warn_decision_depth: int = SINGLE_PROCESS_WARN_DECISION_DEPTH
-    max_steps_per_decision: int = STEPS_PER_DECISION
-    warn_steps_per_decision: int = WARN_STEPS_PER_DECISION
-    decisions_enabled: bool = True
-    batches_enabled: bool = True
-    max_batches_per_step: int = MOST_BATCHES
+    decisions: DecisionPoints = DecisionPoints.for_single_process()
+    batches: BatchProcessing = BatchProcessing.for_single_process()
     """All batches are created in one transaction, whose time the database limits."""
 
 
@@ -124,15 +113,15 @@ DEFAULT_LIMITS = ExpansionLimits()
 
 def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
     """Return warnings about a decision's depth. Raises `OutcomeError` if it is above the limit."""
-    depth = _depth(growth)
-    if depth > limits.max_decision_depth:
+    depth, most = _depth(growth), limits.decisions.max_decision_depth
+    if depth > most:
         raise OutcomeError(
             OutcomeProblem.TOO_DEEP,
-            f"'{growth.parent.name}' is decision number {depth} on its way; the limit is {limits.max_decision_depth}",
+            f"'{growth.parent.name}' is decision number {depth} on its way; the limit is {most}",
             hint="raise orchestration.decision_points.max_decision_depth, or decide more in one step",
         )
-    warning = f"'{growth.parent.name}' is decision number {depth} of at most {limits.max_decision_depth} on its way"
-    return [warning] if depth >= limits.warn_decision_depth else []
+    warning = f"'{growth.parent.name}' is decision number {depth} of at most {most} on its way"
+    return [warning] if depth >= limits.decisions.warn_threshold_depth else []
 
 
 def _depth(growth: GraphDelta) -> int:
@@ -147,15 +136,15 @@ def _depth(growth: GraphDelta) -> int:
 def check_names(growth: GraphDelta, decision: ParsedDecision, limits: ExpansionLimits) -> list[str]:
     """Return warnings about names that change nothing. Raises `OutcomeError` for names that cannot be created here."""
     parent, count = growth.parent, len(decision.step_names)
-    if count > limits.max_steps_per_decision:
+    if count > limits.decisions.max_steps_per_decision:
         raise OutcomeError(
             OutcomeProblem.TOO_MANY_STEPS,
-            f"'{parent.name}' names {count} steps, at most {limits.max_steps_per_decision} are allowed",
+            f"'{parent.name}' names {count} steps, at most {limits.decisions.max_steps_per_decision} are allowed",
             hint="raise orchestration.decision_points.max_steps_per_decision, or use a batchable step",
         )
     warnings = [_check_name(growth, name) for name in decision.step_names]
-    if count >= limits.warn_steps_per_decision:
-        warnings.append(f"'{parent.name}' names {count} steps; the limit is {limits.max_steps_per_decision}")
+    if count >= limits.decisions.warn_threshold_steps:
+        warnings.append(f"'{parent.name}' names {count} steps; the limit is {limits.decisions.max_steps_per_decision}")
     return [warning for warning in warnings if warning]
 
 
@@ -193,10 +182,10 @@ def _candidates(growth: GraphDelta) -> tuple[str, ...]:
 def check_batches(parent: StepPlan, outcome: ParsedBatches, limits: ExpansionLimits) -> None:
     """Raise `OutcomeError` for more batches than one step may have."""
     count = len(outcome.cursors)
-    if count > limits.max_batches_per_step:
+    if count > limits.batches.max_batches_per_step:
         raise OutcomeError(
             OutcomeProblem.TOO_MANY_STEPS,
-            f"'{parent.name}' cuts {count} batches, at most {limits.max_batches_per_step} are allowed",
+            f"'{parent.name}' cuts {count} batches, at most {limits.batches.max_batches_per_step} are allowed",
             hint="cut larger batches, or raise orchestration.batch_processing.max_batches_per_step",
         )
 

@@ -122,7 +122,7 @@ def _decide(
     plan: Plan, step: StepPlan, decision: ParsedDecision, existing: Existing, limits: ExpansionLimits
 ) -> Expansion:
     growth = GraphDelta(plan, step, existing)
-    if not limits.decisions_enabled:
+    if not limits.decisions.enabled:
         _close(growth, frozenset(), ParsedBatches())
         return Expansion(tuple(growth.new), (f"decisions are disabled: '{step.name}' counts as no_branches",))
     warnings = [
@@ -134,7 +134,7 @@ def _decide(
 
 
 def _cut(plan: Plan, step: StepPlan, outcome: ParsedBatches, existing: Existing, limits: ExpansionLimits) -> Expansion:
-    if not limits.batches_enabled:
+    if not limits.batches.enabled:
         raise OutcomeError(
             OutcomeProblem.DISABLED,
             f"'{step.name}' is {step.type}, and batch processing is disabled",

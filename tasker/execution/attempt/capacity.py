@@ -13,7 +13,8 @@ from tasker.dataclasses import dataclass
 from tasker.execution.attempt import listeners
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, ClaimLost, ClaimReleased, NoCapacity
 from tasker.metrics import Histogram
-from tasker.settings.defaults import STARVATION_MS, STEP_GRACE_MS
+from tasker.settings.execution import Lease
+from tasker.settings.queues import HandOff
 
 
 class CapacityGate:
@@ -72,8 +73,8 @@ class CapacityWaits:
     `grace` is how long after its timeout a step counts as running; a wait longer than `starvation` logs a warning.
     """
 
-    grace: float = STEP_GRACE_MS / 1000
-    starvation: float = STARVATION_MS / 1000
+    grace: float = Lease.grace_ms / 1000
+    starvation: float = HandOff.starvation_warning_threshold_ms / 1000
 
     def patience(self, limit: float) -> float:
         """Return how long a step with this handler time limit waits; half of the grace is left for its release."""

@@ -55,7 +55,7 @@ from tasker.json_values import WARN_BYTES, encode
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
-from tasker.settings.defaults import STEP_TIMEOUT_MS
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.error_rules import ErrorOverride
 from tasker.template.plan import StepBreaker
 
@@ -190,7 +190,7 @@ class AttemptRunner:
         breakers: Breakers,
         threads: int,
         processes: int | None = None,
-        default_timeout: float = STEP_TIMEOUT_MS / 1000,
+        default_timeout: float = HandlerDispatch.handler_timeout_ms / 1000,
         checkpoint_timeout: float = 10.0,
         stop_grace: float = 2.0,
         waits: CapacityWaits | None = None,

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tasker.handlers.claims import SubscriberLimits
+from tasker.settings.queues import InProcessEvents
 
 if TYPE_CHECKING:
     import asyncio
@@ -107,7 +107,7 @@ class SubscriberThread:
         callback: Callable[[Any], object],
         wants: Callable[[str], bool],
         on_error: Callable[[Exception], None],
-        limits: SubscriberLimits,
+        limits: InProcessEvents,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
@@ -127,7 +127,7 @@ class SubscriberThread:
         """Queue the event for delivery in the subscriber's thread. Never blocks; a full queue drops and counts it."""
         if not self._is_wanted(name):
             return
-        if self.waiting >= self._limits.buffer:
+        if self.waiting >= self._limits.broadcast_buffer_size:
             self._drop()
             return
         self._waiting.put((name, event))
@@ -145,11 +145,15 @@ class SubscriberThread:
     def check_timeout(self) -> None:
         """Log a callback that exceeds its timeout, once per event."""
         call = self._call
-        if call is not None and call is not self._warned and self._clock() - call[0] > self._limits.timeout_ms / 1000:
+        if (
+            call is not None
+            and call is not self._warned
+            and self._clock() - call[0] > self._limits.dispatch_timeout_ms / 1000
+        ):
             self._warned = call
             self.late += 1
             message = "Subscriber timeout subscriber=%s event_name=%s timeout_ms=%s; it holds up no other"
-            log.warning(message, self.name, call[1], self._limits.timeout_ms)
+            log.warning(message, self.name, call[1], self._limits.dispatch_timeout_ms)
 
     def end(self) -> None:
         """End the thread after the waiting events."""
@@ -179,7 +183,7 @@ class SubscriberThread:
     def _hear(self, name: str, event: Any) -> None:
         self._call = (self._clock(), name)
         try:
-            awaited(self._callback(event), self._limits.timeout_ms / 1000)
+            awaited(self._callback(event), self._limits.dispatch_timeout_ms / 1000)
             self.heard += 1
         except Exception as error:
             self.failed += 1
@@ -199,4 +203,4 @@ class SubscriberThread:
         self.dropped += 1
         if self.dropped == 1:
             message = "subscriber_overflow subscriber=%s waiting=%s; it is too slow, more is dropped and counted"
-            log.warning(message, self.name, self._limits.buffer)
+            log.warning(message, self.name, self._limits.broadcast_buffer_size)

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any, TypeAlias
 
-from tasker.handlers.claims import LIMITS, SubscriberLimits
 from tasker.handlers.events.delivery import SubscriberThread
+from tasker.settings.queues import InProcessEvents
 
 CAPACITY = 1000
 
@@ -89,6 +89,8 @@ DomainEventCallback: TypeAlias = Callable[[dict[str, Any]], Awaitable[None] | No
 ErrorCallback: TypeAlias = Callable[[Exception], None]
 Wants: TypeAlias = Callable[[str], bool]
 
+LIMITS = InProcessEvents()
+
 
 class InProcessDomainEventPoller(PollingThread):
     """Takes events from the process's channel and delivers them to every listener.
@@ -107,7 +109,7 @@ class InProcessDomainEventPoller(PollingThread):
         max_events_per_poll: int = DEFAULT_MAX_EVENTS_PER_POLL,
         *,
         channel: InProcessChannel | None = None,
-        limits: SubscriberLimits = LIMITS,
+        limits: InProcessEvents = LIMITS,
     ) -> None:
         super().__init__(polling_interval_ms)
         self.limits = limits

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tasker.handlers.claims import LIMITS
 from tasker.handlers.events.delivery import awaited
 from tasker.handlers.events.poller import InProcessDomainEventPoller
 from tasker.logging.lines import log_line
+from tasker.settings.queues import InProcessEvents
 
 log = logging.getLogger("tasker.domain_events")
 
@@ -66,7 +66,7 @@ class BaseSubscriber(ABC):
 
     def on_handle_error(self, event: dict[str, Any], error: Exception) -> Awaitable[None] | None:
         """Handle an exception of `handle` or of the hooks around it; logs it by default, unless logging is disabled."""
-        if self._poller is None or self._poller.limits.log_errors:
+        if self._poller is None or self._poller.limits.log_subscriber_errors:
             log.error("%s failed at %s", self.subscriber_name, event.get("event_name"), exc_info=error)
         return None
 
@@ -110,8 +110,8 @@ class BaseSubscriber(ABC):
             log.exception("on_handle_error of %s failed", self.subscriber_name)
 
     def _awaited(self, returned: Any) -> Any:
-        limits = LIMITS if self._poller is None else self._poller.limits
-        return awaited(returned, limits.timeout_ms / 1000)
+        limits = InProcessEvents() if self._poller is None else self._poller.limits
+        return awaited(returned, limits.dispatch_timeout_ms / 1000)
 
 
 METADATA_FIELDS = ("correlation_id", "task_uuid", "namespace", "fired_at")

@@ -14,7 +14,7 @@ from tasker.operations.permissions import grants_of
 from tasker.server.auth.caller import AuthenticatedCaller
 from tasker.server.auth.tokens import TokenReader
 from tasker.server.auth.verification_keys import OneKey, PublishedKeys, VerificationKeys, public_key
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 
 DIGEST = "sha256:"
 _PREFIX, _BYTES = "tk_", 32
@@ -33,8 +33,8 @@ def digest(key: str) -> str:
 class KeyRing:
     """API keys of a configuration. Raises `UsageError` for a key with an unknown permission."""
 
-    def __init__(self, keys: Iterable[ApiKey]) -> None:
-        self._keys = [(_digest_of(key.secret), _caller(key)) for key in keys]
+    def __init__(self, keys: Iterable[ApiKeyEntry]) -> None:
+        self._keys = [(_digest_of(key.key), _caller(key)) for key in keys]
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -52,9 +52,9 @@ def _digest_of(secret: str) -> bytes:
     return (secret.lower() if secret.startswith(DIGEST) else digest(secret)).encode()
 
 
-def _caller(key: ApiKey) -> AuthenticatedCaller:
+def _caller(key: ApiKeyEntry) -> AuthenticatedCaller:
     grants, unknown = grants_of(key.permissions)
-    name = key.name or f"key {_digest_of(key.secret).decode().removeprefix(DIGEST)[:8]}"
+    name = key.name or key.description or f"key {_digest_of(key.key).decode().removeprefix(DIGEST)[:8]}"
     if unknown:
         raise UsageError(
             f"the API key {name!r} has permissions that do not exist: {', '.join(unknown)}",
@@ -73,7 +73,7 @@ HOW = "set jwt_public_key_path, or jwks_url, or api_key, or api_keys_enabled and
 class Authenticator:
     """Authenticator of requests. Raises `UsageError` for a configuration that is invalid or lets no caller in."""
 
-    def __init__(self, settings: AuthSettings) -> None:
+    def __init__(self, settings: Auth) -> None:
         self.settings = settings
         self.keys = KeyRing(_keys(settings))
         source = verification_keys(settings)
@@ -107,25 +107,25 @@ class Authenticator:
         )
 
 
-def _keys(settings: AuthSettings) -> list[ApiKey]:
-    single = [ApiKey(settings.api_key, ("*",), "api_key")] if settings.api_key else []
+def _keys(settings: Auth) -> list[ApiKeyEntry]:
+    single = [ApiKeyEntry(key=settings.api_key, permissions=("*",), name="api_key")] if settings.api_key else []
     if settings.api_keys and not settings.api_keys_enabled:
         _log.warning("orchestration.web.auth.api_keys are not used: api_keys_enabled is false")
     return [*single, *(settings.api_keys if settings.api_keys_enabled else ())]
 
 
-def verification_keys(settings: AuthSettings) -> VerificationKeys | None:
+def verification_keys(settings: Auth) -> VerificationKeys | None:
     """Return the source of keys that verify tokens, or None if none is configured. Raises `UsageError`."""
-    if settings.verification_method == "jwks":
+    if settings.jwt_verification_method == "jwks":
         if not settings.jwks_url:
             raise UsageError("jwt_verification_method is jwks, but jwks_url is not set", hint="set jwks_url")
         return PublishedKeys(
-            settings.jwks_url, settings.jwks_refresh_seconds, private_addresses=settings.jwks_private_addresses
+            settings.jwks_url, settings.jwks_refresh_interval_seconds, private_addresses=settings.jwks_private_addresses
         )
-    if settings.public_key_path:
-        where = f"jwt_public_key_path ({settings.public_key_path})"
-        return OneKey(public_key(read(settings.public_key_path, where), where))
-    return OneKey(public_key(settings.public_key, "jwt_public_key")) if settings.public_key else None
+    if settings.jwt_public_key_path:
+        where = f"jwt_public_key_path ({settings.jwt_public_key_path})"
+        return OneKey(public_key(read(settings.jwt_public_key_path, where), where))
+    return OneKey(public_key(settings.jwt_public_key, "jwt_public_key")) if settings.jwt_public_key else None
 
 
 def read(path: str, where: str) -> str:

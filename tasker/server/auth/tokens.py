@@ -12,7 +12,7 @@ from tasker.errors import NotAuthenticated
 from tasker.operations.permissions import grants_of
 from tasker.server.auth.caller import AuthenticatedCaller
 from tasker.server.auth.verification_keys import VerificationKeys
-from tasker.settings.authentication import AuthSettings
+from tasker.settings.http import Auth
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -38,15 +38,15 @@ class TokenOrder:
     key_id: str | None = None
 
 
-def sign(order: TokenOrder, key: RSAPrivateKey, settings: AuthSettings) -> str:
+def sign(order: TokenOrder, key: RSAPrivateKey, settings: Auth) -> str:
     """Return a signed token for the issuer and audience of the settings."""
     import jwt
 
     now = int(time())
     claims = {
         "sub": order.subject,
-        "iss": settings.issuer,
-        "aud": settings.audience,
+        "iss": settings.jwt_issuer,
+        "aud": settings.jwt_audience,
         "iat": now,
         "exp": now + order.hours * 3600,
         settings.permissions_claim: list(order.permissions),
@@ -58,7 +58,7 @@ def sign(order: TokenOrder, key: RSAPrivateKey, settings: AuthSettings) -> str:
 class TokenReader:
     """Reader that identifies callers by their tokens."""
 
-    def __init__(self, keys: VerificationKeys, settings: AuthSettings) -> None:
+    def __init__(self, keys: VerificationKeys, settings: Auth) -> None:
         self._keys, self._settings = keys, settings
 
     async def caller(self, token: str) -> AuthenticatedCaller:
@@ -89,8 +89,8 @@ class TokenReader:
                 key,
                 [ALGORITHM],
                 {"require": [*REQUIRED]},
-                audience=self._settings.audience,
-                issuer=self._settings.issuer,
+                audience=self._settings.jwt_audience,
+                issuer=self._settings.jwt_issuer,
                 leeway=LEEWAY_SECONDS,
             )
         except jwt.ExpiredSignatureError:

@@ -39,7 +39,7 @@ class EffectiveSetting:
 
 def effective_settings(settings: Settings, origin: Callable[[str], str]) -> Sequence[EffectiveSetting]:
     """Return every parameter of this version, in the order of the reference."""
-    values = resolved(settings).settings.model_dump(mode="json")
+    values = resolved(settings).settings.to_dict()
     return [
         EffectiveSetting(path, _text(path, find(values, path)), origin(path), parameter.meaning, is_live(path))
         for path, parameter in by_path().items()

@@ -28,7 +28,7 @@ CHOSEN = f"{BACKEND_TABLE}.backend"
 def backend_tables(values: Mapping[str, Any]) -> dict[str, BackendSettings]:
     """Return the tables below `common.queues` named after an installed backend without a model, by backend."""
     queues = find(values, BACKEND_TABLE, {})
-    known = {*QueueSettings.model_fields, *(path.removeprefix(f"{BACKEND_TABLE}.") for path in tables())}
+    known = {*QueueSettings.declared, *(path.removeprefix(f"{BACKEND_TABLE}.") for path in tables())}
     unknown = {name: value for name, value in queues.items() if name not in known} if queues else {}
     installed = installed_backends() if unknown else []
     return {name: value for name, value in unknown.items() if name in installed and isinstance(value, Mapping)}

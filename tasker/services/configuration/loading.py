@@ -46,7 +46,7 @@ from tasker.services.configuration.warnings import made_for_others, overridden_v
 from tasker.settings.addresses import BackendSettings
 from tasker.settings.catalogue import by_path
 from tasker.settings.check import SettingProblem, check, render
-from tasker.settings.defaults import ENVIRONMENT
+from tasker.settings.execution import Execution
 from tasker.settings.inherited import Resolved, resolved
 from tasker.settings.model import Settings
 from tasker.settings.nested import deep_merge, find, leaves, nested, without
@@ -109,7 +109,7 @@ class Configuration:
 
     def values(self) -> dict[str, Any]:
         """Return all effective values as nested mappings, including the tables of backends without a model."""
-        return deep_merge(self.effective.settings.model_dump(mode="json"), nested({BACKEND_TABLE: self.backends}))
+        return deep_merge(self.effective.settings.to_dict(), nested({BACKEND_TABLE: self.backends}))
 
     def value(self, path: str) -> Any:
         """Return the value of a parameter, or a table as nested mappings."""
@@ -132,7 +132,7 @@ def load(context: str, environ: Mapping[str, str] = os.environ) -> Configuration
     `complete` is for a single process that does everything: it uses the defaults of a single process and needs no file.
     Raises `ConfigurationError` if no file is named or it cannot be read, `ConfigurationInvalid` if it has problems.
     """
-    environment = environ.get(ENVIRONMENT_VARIABLE) or ENVIRONMENT
+    environment = environ.get(ENVIRONMENT_VARIABLE) or Execution.environment
     file = run_time_file(context, environment, environ)
     if file is None and context != "complete":
         generate = f"tasker config generate --context {context} --environment {environment}"
@@ -353,5 +353,5 @@ def all_differences(one: Configuration, other: Configuration) -> list[tuple[str,
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
     """Return (path, value in `one`, value in `other`) of every parameter that differs, inherited values included."""
-    left, right = (dict(leaves(resolved(settings).settings.model_dump(mode="json"))) for settings in (one, other))
+    left, right = (dict(leaves(resolved(settings).settings.to_dict())) for settings in (one, other))
     return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])

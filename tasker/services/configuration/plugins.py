@@ -77,4 +77,4 @@ def _described(plugin: Installed, status: Status, problem: str | None = None) ->
         return PluginReport(*known)
     loaded = load(plugin)
     table = table_or_none(loaded)
-    return PluginReport(*known, sorted(loaded.hooks), list(table.model_fields) if table else [], problem)
+    return PluginReport(*known, sorted(loaded.hooks), list(table.declared) if table else [], problem)

@@ -10,11 +10,10 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.errors import ConfigurationError
-from tasker.settings.catalogue import parameters
+from tasker.settings.catalogue import parameters, single_process
 from tasker.settings.check import SettingProblem
 from tasker.settings.nested import deep_merge, find, leaves, nested
 from tasker.settings.refused_keys import REFUSED
-from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.settings.sources import ALIASES, canonical, line_of
 from tasker.settings.table import Substituted
 
@@ -164,7 +163,7 @@ def variable_layers(variables: Variables, *, above_files: bool) -> list[Configur
 
 def single_process_layer() -> ConfigurationLayer:
     """Return the defaults of `tasker run`, `tasker dev` and `App`."""
-    return ConfigurationLayer("default for a single process", nested(SINGLE_PROCESS))
+    return ConfigurationLayer("default for a single process", nested(single_process()))
 
 
 def merged(layers: list[ConfigurationLayer]) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tasker.engine.guarded_connection import GuardedConnection
 from tasker.engine.plans import not_registered
 from tasker.operations.analytics import BY_DEFAULT, ScalingSettings
 from tasker.services.fleet.scaling import scaling
@@ -22,6 +21,9 @@ from tasker.views.analytics import (
     Utilization,
     VersionHistory,
 )
+
+if TYPE_CHECKING:
+    from tasker.engine.guarded_connection import GuardedConnection
 
 TASKS_READ, TASKS_PER_VERSION = 20_000, 1000
 """Number of the newest tasks that statistics read: of a time span, and of each version."""

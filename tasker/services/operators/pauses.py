@@ -9,13 +9,13 @@ from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.answers import PauseAnswer, ResumeAnswer
 from tasker.engine.calls import Engine
+from tasker.engine.exchange import MARK_SLICE
 from tasker.errors import MessagingError, StateMachineError, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
 from tasker.json_values import require_findable
 from tasker.messaging.queues import namespace_of
 from tasker.services.audit import audited
 from tasker.services.tasks.read import checked
-from tasker.settings.defaults import MARK_SLICE
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.views.fleet import Pause, PauseList
 from tasker.views.model import decode

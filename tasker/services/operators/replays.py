@@ -9,12 +9,12 @@ from uuid import UUID
 from tasker.db.sql_files import query
 from tasker.engine.answers import ReplayAnswer
 from tasker.engine.calls import Engine
+from tasker.engine.exchange import REPLAY_STEPS
 from tasker.errors import DeadLetterNotFound, StateMachineError, UsageError
 from tasker.errors.remedies import see
 from tasker.operations.dead_letters import RATES, FailureSelection, Steered
 from tasker.services.audit import audited
 from tasker.services.operators.dead_letters import known
-from tasker.settings.defaults import REPLAY_STEPS
 from tasker.views.dead_letters import REASONS, Replay, ReplayPlan
 
 

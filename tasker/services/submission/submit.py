@@ -24,7 +24,7 @@ from tasker.services.submission.check import as_dict, check_key, option_item, re
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
-from tasker.settings.defaults import ENQUEUE_WINDOW
+from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 
 E = TypeVar("E", bound=TaskerError)
@@ -126,7 +126,7 @@ class DraftFactory:
         self,
         new_id: Callable[[], str],
         *,
-        window: int = ENQUEUE_WINDOW,
+        window: int = Execution.enqueue_window,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
     ) -> None:
         self.new_id = new_id
@@ -196,7 +196,7 @@ class Submitter:
         plans: PlanStore,
         new_id: Callable[[], str],
         *,
-        window: int = ENQUEUE_WINDOW,
+        window: int = Execution.enqueue_window,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
         admission: SubmissionAdmission | None = None,
     ) -> None:

@@ -119,8 +119,8 @@ class OwnListener:
             self._url,
             [self._channel],
             self._prove,
-            proof_seconds=events.connection_timeout_seconds,
-            check_seconds=events.event_timeout_seconds,
+            proof_seconds=events.listener.connection_timeout_seconds,
+            check_seconds=events.listener.event_timeout_seconds,
             name="tasker wait",
         )
         async with aclosing(news):

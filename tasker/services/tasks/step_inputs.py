@@ -7,11 +7,10 @@ from typing import Any
 
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
-from tasker.engine.exchange import inputs_of, too_large_of
+from tasker.engine.exchange import CLAIM_BYTES, inputs_of, too_large_of
 from tasker.engine.plans import PlanStore
 from tasker.errors import StepNotFound, TaskerError
 from tasker.handlers.step_inputs import scope_of
-from tasker.settings.defaults import CLAIM_BYTES
 
 
 async def step_inputs(engine: Engine, plans: PlanStore, step: Mapping[str, Any]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class QueueContract(Suite):
         kind = declared_table(point.name, module)
         if kind is None:
             pytest.skip("it declares no settings")
-        settings = {path: value for path, value in leaves(kind().model_dump()) if path not in overruling(kind)}
+        settings = {path: value for path, value in leaves(kind().to_dict()) if path not in overruling(kind)}
         assert module.create(nested(settings)).provider_name() == point.name
 
     async def test_an_open_backend_is_healthy(self, backend: Backend) -> None:

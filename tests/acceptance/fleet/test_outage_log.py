@@ -18,21 +18,23 @@ import tasker
 from tasker.app.configured import UNCONFIGURED
 from tasker.app.orchestrator_assembly import orchestrator_process
 from tasker.app.preparation import prepare
-from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings
 from tasker.orchestration.sweep import SweepSettings
+from tasker.settings.execution import Sweep
+from tasker.settings.listening import Listener, ReadinessTiming
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
 from tests.integration.database.test_connection import free_port
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.servers.brokers import KIND_OF, private_server
 from tests.support.servers.private_postgres import Stoppable, copied
+from tests.support.worker_settings import worker_settings
 
 pytestmark = pytest.mark.slow
 
-EVENTS = EventSettings(retry_interval_seconds=0.1, max_retry_attempts=2)
-WORKER = WorkerSettings(lease_ms=1000, events=EVENTS)
-SWEEPS = SweepSettings(hint_grace_ms=200, interval_ms=300)
+EVENTS = EventSettings(listener=Listener(retry_interval_seconds=0.1, max_retry_attempts=2))  # type: ignore[arg-type]
+WORKER = worker_settings(lease_ms=1000, events=EVENTS)
+SWEEPS = SweepSettings(Sweep(hint_grace_ms=200), timing=ReadinessTiming(fallback_polling_interval_seconds=0.3))
 CONFIGURED = replace(CONFIGURATION, worker=WORKER)
 OF_A_BUSY_MACHINE = ("event_loop_blocked", "event_loop_recovered")
 """A loop that got no time for a second says so, whatever else happens."""

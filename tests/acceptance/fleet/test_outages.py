@@ -20,6 +20,8 @@ from tasker.errors import DatabaseBreakerOpen, DatabaseError
 from tasker.orchestration.sweep import SweepSettings
 from tasker.resilience.breaker import BreakerState, GuardedCircuit
 from tasker.resilience.breakers import BreakerPolicies
+from tasker.settings.execution import Sweep
+from tasker.settings.listening import ReadinessTiming
 from tasker.template.plan import BreakerPolicy
 from tasker.views.tasks import TaskReport
 from tests.support.command_line import HOLDING, Running, write_workflow
@@ -33,7 +35,7 @@ QUICK = BreakerPolicy(failure_threshold=2, timeout_seconds=1.0, success_threshol
 CONFIGURATION = replace(
     UNCONFIGURED, breakers=BreakerPolicies(QUICK, QUICK, QUICK, QUICK, slow_completion_ms=10_000, settle_seconds=0)
 )
-SWEEPS = SweepSettings(hint_grace_ms=200, interval_ms=300)
+SWEEPS = SweepSettings(Sweep(hint_grace_ms=200), timing=ReadinessTiming(fallback_polling_interval_seconds=0.3))
 TEMPLATE = """
     name: outage
     namespace: outages

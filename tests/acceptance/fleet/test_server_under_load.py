@@ -19,7 +19,7 @@ import pytest
 
 import tasker
 from tasker.services.submission.submit import Submission
-from tasker.settings.defaults import HTTP_STREAMS
+from tasker.settings.http import OrchestrationWeb
 from tasker.template import compile_text
 from tests.benchmarks.cpu import memory_of
 from tests.benchmarks.processes import WORKFLOWS
@@ -174,7 +174,7 @@ async def test_of_ten_thousand_streams_as_many_as_may_be_are_kept_unread_and_the
                 assert refusal["code"] == "too_many_streams"
         used = memory_of(fleet.processes["server"].pid) - before
         print(f"\n{dict(answers)}; {used:.0f} MiB")
-        assert answers == {200: HTTP_STREAMS, 503: CLIENTS - HTTP_STREAMS}
+        assert answers == {200: OrchestrationWeb.max_streams, 503: CLIENTS - OrchestrationWeb.max_streams}
         assert used < CLIENTS * MIB_OF_A_CLIENT
 
         assert (await ask(clients[-1], "GET", f"/v1/tasks/{task}"))[0] == 200

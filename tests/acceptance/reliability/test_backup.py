@@ -11,7 +11,6 @@ import pytest
 
 import tasker
 from tasker.db.embedded.cluster import find_binaries
-from tasker.execution.settings import WorkerSettings
 from tasker.services.submission.submit import Submission, SubmissionResult
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.command_line import invoke, write_workflow
@@ -19,6 +18,7 @@ from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.mixture import CSV
 from tests.support.fleets.oracle import Oracle
 from tests.support.servers.second_server import programs
+from tests.support.worker_settings import worker_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 TEMPLATE = """
@@ -48,7 +48,7 @@ HANDLERS = """
     async def end():
         return {"ended": True}
 """
-SETTINGS = WorkerSettings(concurrency=60, lease_ms=3000)
+SETTINGS = worker_settings(concurrency=60, lease_ms=3000)
 HELD, IMPORTS = 3, 20
 
 

@@ -13,12 +13,12 @@ import pytest
 
 import tasker
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.settings import WorkerSettings
 from tasker.template.plan import HandlerRef, Plan, RetryPolicy
 from tests.support.fleets.fleet import Fleet
 from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
 from tests.support.waiting import until
+from tests.support.worker_settings import worker_settings
 
 HANDLERS = Path(__file__).parent / "steps"
 RETRY = RetryPolicy(max_attempts=20, backoff="fixed", backoff_base_ms=1)
@@ -86,7 +86,7 @@ def test_a_checkpoint_that_the_database_does_not_take_in_time_fails_the_attempt_
     """The table is locked until the first attempt has failed; with one slot the second one needs the first one's."""
 
     async def run_locked() -> Any:
-        settings = WorkerSettings(concurrency=1)
+        settings = worker_settings(concurrency=1)
         runner = partial(AttemptRunner, checkpoint_timeout=0.2)
         async with tasker.App(database_url, handlers=[HANDLERS], settings=settings, runner=runner) as app:
             with psycopg.connect(database_url) as locker:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import tasker
-from tasker.execution.settings import WorkerSettings
 from tasker.services.submission.submit import Submission, SubmissionResult
 from tasker.template.plan import HandlerRef
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 from tests.support.fleets.mixture import CSV
 from tests.support.fleets.oracle import Oracle
 from tests.support.random_plans import Spec, build_plan
+from tests.support.worker_settings import worker_settings
 
 HANDLERS = Path(__file__).parent / "steps"
 SLOTS, STEPS = 7, 30
@@ -25,7 +25,7 @@ def test_independent_steps_overlap_and_never_more_of_them_than_the_worker_has_sl
     plan = replace(plan, steps=tuple(replace(step, handler=HandlerRef("steps.meet")) for step in plan.steps))
 
     async def run() -> dict[str, int]:
-        settings = WorkerSettings(concurrency=SLOTS)
+        settings = worker_settings(concurrency=SLOTS)
         async with tasker.App(database_url, handlers=[HANDLERS], settings=settings) as app:
             outcome = await app.run(plan, {"guests": SLOTS})
             return {name: step.result["most"] for name, step in outcome.steps.items()}
@@ -42,7 +42,7 @@ def test_batches_of_many_tasks_at_once_each_have_their_workers_and_one_aggregate
     """Twenty imports of 1,000 rows side by side, on 60 slots: five batches each, and every edge of the graph."""
 
     async def run() -> list[str]:
-        async with tasker.App(database_url, settings=WorkerSettings(concurrency=60)) as app:
+        async with tasker.App(database_url, settings=worker_settings(concurrency=60)) as app:
             requests = [Submission(CSV.input, idempotency_key=str(n)) for n in range(20)]
             answers = await app.submit_many(WORKFLOWS / CSV.folder, requests)
             tasks = [answer.task_uuid for answer in answers if isinstance(answer, SubmissionResult)]

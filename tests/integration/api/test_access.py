@@ -26,7 +26,7 @@ from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import OPERATES, REQUIRED, ClosedGate
 from tasker.server.auth.tokens import TokenOrder, sign
 from tasker.server.auth.verification_keys import generate, private_key
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, WAITING, order
 from tests.integration.api.test_errors import UNKNOWN, problem
@@ -36,14 +36,20 @@ ROUTES = [route for module in (*SUBJECTS, config) for route in module.routes.rou
 GUARDED = [route for route in ROUTES if REQUIRED in (route.openapi_extra or {})]
 CONFINED, ELSEWHERE, SCOPED = "confined-to-the-shop", "confined-to-elsewhere", "scoped-to-the-shop"
 KEYS = [
-    *(ApiKey(f"only {permission}", (permission,), f"only-{permission}") for permission in Permission),
-    *(ApiKey(f"but {permission}", tuple({*Permission} - {permission}), "most") for permission in Permission),
-    *(ApiKey(f"group {p}", (f"{p.partition(':')[0]}:*",), "group") for p in Permission),
-    ApiKey("everything", ("*",), "root"),
-    ApiKey("nothing", (), "nobody"),
-    ApiKey(CONFINED, ("*",), "shopkeeper", ("shop",)),
-    ApiKey(ELSEWHERE, ("*",), "stranger", ("elsewhere",)),
-    ApiKey(SCOPED, ("tasks:*:shop", "tasks:read:nobody"), "scoped"),
+    *(
+        ApiKeyEntry(key=f"only {permission}", permissions=(permission,), name=f"only-{permission}")
+        for permission in Permission
+    ),
+    *(
+        ApiKeyEntry(key=f"but {permission}", permissions=tuple({*Permission} - {permission}), name="most")
+        for permission in Permission
+    ),
+    *(ApiKeyEntry(key=f"group {p}", permissions=(f"{p.partition(':')[0]}:*",), name="group") for p in Permission),
+    ApiKeyEntry(key="everything", permissions=("*",), name="root"),
+    ApiKeyEntry(key="nothing", permissions=(), name="nobody"),
+    ApiKeyEntry(key=CONFINED, permissions=("*",), name="shopkeeper", namespaces=("shop",)),
+    ApiKeyEntry(key=ELSEWHERE, permissions=("*",), name="stranger", namespaces=("elsewhere",)),
+    ApiKeyEntry(key=SCOPED, permissions=("tasks:*:shop", "tasks:read:nobody"), name="scoped"),
 ]
 KEPT = "select actor, proof, endpoint, path, request_id, status from tasker.operator_actions"
 NOTHING_CONFIGURED: dict[str, Any] = {}
@@ -52,7 +58,7 @@ NOTHING_CONFIGURED: dict[str, Any] = {}
 @asynccontextmanager
 async def guarding(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
     """A server with keys in front of a program."""
-    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=tuple(KEYS))))
+    gate = ClosedGate(Authenticator(Auth(enabled=True, api_keys_enabled=True, api_keys=tuple(KEYS))))
     transport = httpx.ASGITransport(app=application(app, Options(configuration=NOTHING_CONFIGURED), gate))
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
         yield client
@@ -354,7 +360,7 @@ async def test_operators_act_under_their_own_name_whatever_the_request_says(guar
 
 async def test_callers_are_counted_by_what_they_have_shown_and_why_they_were_refused(app: tasker.App) -> None:
     private, public = generate(2048)
-    settings = AuthSettings(enabled=True, public_key=public, strict_validation=True)
+    settings = Auth(enabled=True, jwt_public_key=public, strict_validation=True)
     key, order_of = private_key(private, "key"), TokenOrder("ada", ["tasks:*"], hours=1)
     shown = {
         "known": f"Bearer {sign(order_of, key, settings)}",
@@ -363,7 +369,7 @@ async def test_callers_are_counted_by_what_they_have_shown_and_why_they_were_ref
         "unknown_permissions": f"Bearer {sign(replace(order_of, permissions=['tasks:fly']), key, settings)}",
         "malformed": "Basic YTpi",
     }
-    keys = AuthSettings(enabled=True, api_key="k" * 32)
+    keys = Auth(enabled=True, api_key="k" * 32)
     program = application(app, Options(configuration=NOTHING_CONFIGURED), gate := ClosedGate(Authenticator(settings)))
     transport = httpx.ASGITransport(app=program)
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:

@@ -9,10 +9,10 @@ import pytest
 
 import tasker
 from tasker.db.connection import Connection
-from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.server.shapes.health import DetailedHealthResponse, HealthResponse, PoolDetail, ReadinessResponse
 from tasker.services.fleet import health as looking
+from tasker.settings.database import PoolTable
 from tests.integration.api.conftest import own_app
 from tests.support.servers.silent import silent_server
 
@@ -94,7 +94,7 @@ async def test_busy_pool_whose_database_answers_stays_ready(
     monkeypatch.setattr(looking, "PROBE_SECONDS", 0.2)
     url = app.database_url
     await app._connection.close()
-    app._connection.pool = pool = Pool(lambda: Connection(url), PoolSettings(max_connections=1))
+    app._connection.pool = pool = Pool(lambda: Connection(url), PoolTable(max_connections=1))
     asked = [asyncio.create_task(pool.execute("select pg_sleep(0.05)")) for _ in range(40)]
     await asyncio.sleep(0)
     ready, health = await client.get("/ready"), await client.get("/health")

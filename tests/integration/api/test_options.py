@@ -22,10 +22,11 @@ import tasker
 from tasker.app.configured import configured
 from tasker.app.http_serving import listening_socket, options_of, with_own_pool
 from tasker.errors import UsageError
-from tasker.process.http_settings import HttpSettings, host_and_port
+from tasker.process.http_settings import host_and_port
 from tasker.server.application import Options, application
 from tasker.server.sockets import HttpServer, listen, require_loopback, tls_files
 from tasker.settings.check import check
+from tasker.settings.http import OrchestrationWeb
 from tasker.settings.nested import nested
 from tests.integration.api.program import order
 from tests.integration.api.published import misfits
@@ -103,8 +104,8 @@ def test_an_address_of_this_machine_is_taken(host: str) -> None:
 
 
 def test_a_port_that_is_taken_is_a_mistake_that_says_what_to_do() -> None:
-    with closing(listening_socket(HttpSettings(), "127.0.0.1", 0, None)) as taken:
-        http = HttpSettings(bind_address=f"127.0.0.1:{taken.getsockname()[1]}")
+    with closing(listening_socket(OrchestrationWeb(), "127.0.0.1", 0, None)) as taken:
+        http = OrchestrationWeb(bind_address=f"127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(UsageError, match="cannot listen on") as refused:
             listening_socket(http, None, None, None)
 
@@ -117,14 +118,14 @@ def test_a_port_that_is_not_for_everybody_is_not_said_to_be_taken(monkeypatch: p
 
     monkeypatch.setattr(socket.socket, "bind", bind)
     with pytest.raises(UsageError, match="Permission denied") as refused:
-        listening_socket(HttpSettings(), "127.0.0.1", 80, None)
+        listening_socket(OrchestrationWeb(), "127.0.0.1", 80, None)
 
     assert "below 1024" in str(refused.value.hint)
 
 
 def test_a_server_that_is_turned_off_does_not_start() -> None:
     with pytest.raises(UsageError, match="turned off"):
-        listening_socket(HttpSettings(enabled=False), None, 0, None)
+        listening_socket(OrchestrationWeb(enabled=False), None, 0, None)
 
 
 def test_an_address_has_a_host_and_a_port() -> None:

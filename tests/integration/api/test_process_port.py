@@ -16,7 +16,6 @@ import tasker
 from tasker.app.configured import UNCONFIGURED
 from tasker.app.http_serving import auth_shown, with_port
 from tasker.errors import UsageError
-from tasker.process.http_settings import PortSettings
 from tasker.process.metric_aliases import SATURATIONS
 from tasker.process.metrics import PROCESS_CATALOGUE
 from tasker.process.observed import ProcessSnapshot
@@ -25,7 +24,7 @@ from tasker.server import process_port as shapes
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import ClosedGate
 from tasker.server.process_port import PortOptions, configuration_routes, port_application, routes
-from tasker.settings.authentication import AuthSettings
+from tasker.settings.http import Auth, WorkerWeb
 from tasker.template import compile_text
 from tests.integration.api.conftest import own_app
 from tests.integration.api.program import ORDERS, WAITING
@@ -37,7 +36,7 @@ app = own_app
 (ORDER,) = compile_text(ORDERS).plans
 (NOBODYS,) = compile_text(WAITING).plans
 GUARDED = ("/v1/templates", "/templates", "/handlers", "/config", "/v1/templates/shop/orders/1.0.0")
-CONFIGURATION = {"auth": auth_shown(AuthSettings()), "messaging": {"backend": "pgmq", "queues": []}}
+CONFIGURATION = {"auth": auth_shown(Auth()), "messaging": {"backend": "pgmq", "queues": []}}
 OPEN = ("/health", "/live", "/ready", "/health/live", "/health/ready", "/health/detailed", "/metrics")
 
 
@@ -164,7 +163,7 @@ async def test_a_worker_that_stops_is_not_ready_and_still_alive(
 
 
 async def test_with_authentication_only_health_and_numbers_are_open(observed: ProcessSnapshot) -> None:
-    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_key="k" * 32)))
+    gate = ClosedGate(Authenticator(Auth(enabled=True, api_key="k" * 32)))
     transport = httpx.ASGITransport(app=port_application(observed, PortOptions(configuration={}), gate))
     async with httpx.AsyncClient(transport=transport, base_url="http://worker") as port:
         assert {(await port.get(path)).status_code for path in GUARDED} == {401}
@@ -176,13 +175,11 @@ async def test_with_authentication_only_health_and_numbers_are_open(observed: Pr
 async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
     observed: ProcessSnapshot, tmp_path: Path
 ) -> None:
-    def auth(key: str) -> AuthSettings:
-        return AuthSettings(enabled=True, api_key=key * 32)
+    def auth(key: str) -> Auth:
+        return Auth(enabled=True, api_key=key * 32)
 
     certificate, key = self_signed(tmp_path)
-    settings = PortSettings(
-        bind_address="127.0.0.1:0", tls_certificate_path=certificate, tls_key_path=key, auth=auth("a")
-    )
+    settings = WorkerWeb(bind_address="127.0.0.1:0", tls_certificate_path=certificate, tls_key_path=key, auth=auth("a"))
     port, where = with_port(Served(), observed, settings, UNCONFIGURED, ())
 
     async def status(shown: str) -> int:
@@ -198,7 +195,7 @@ async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
         port.change(auth("b"))
         assert [await status(each) for each in "ab"] == [401, 200]
         with pytest.raises(UsageError, match="no credentials are configured"):
-            port.change(AuthSettings(enabled=True))
+            port.change(Auth(enabled=True))
         Path(key).write_text("no key")
         with pytest.raises(UsageError, match="they do not match"):
             port.change(auth("a"))
@@ -209,7 +206,7 @@ async def test_a_port_takes_over_other_keys_and_a_renewed_certificate(
 
 def test_without_authentication_other_machines_cannot_reach_it(observed: ProcessSnapshot) -> None:
     with pytest.raises(UsageError, match=r"is reachable from other machines") as caught:
-        with_port(None, observed, PortSettings(bind_address="0.0.0.0:0"), UNCONFIGURED, ())  # type: ignore[arg-type]
+        with_port(None, observed, WorkerWeb(bind_address="0.0.0.0:0"), UNCONFIGURED, ())  # type: ignore[arg-type]
 
     assert "[worker.web.auth]" in str(caught.value.hint)
 
@@ -218,9 +215,9 @@ async def test_processes_started_together_take_one_port_after_the_other(
     observed: ProcessSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TASKER_PROCESSES", "3")
-    first, where = with_port(Served(), observed, PortSettings(bind_address="127.0.0.1:0"), UNCONFIGURED, ())
+    first, where = with_port(Served(), observed, WorkerWeb(bind_address="127.0.0.1:0"), UNCONFIGURED, ())
     number = int(where.rpartition(":")[2])
-    second, beside = with_port(Served(), observed, PortSettings(bind_address=f"127.0.0.1:{number}"), UNCONFIGURED, ())
+    second, beside = with_port(Served(), observed, WorkerWeb(bind_address=f"127.0.0.1:{number}"), UNCONFIGURED, ())
     await first.start()
     await first.start()  # as after a database that was away
     await second.start()

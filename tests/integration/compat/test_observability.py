@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tasker.errors import TemplateNotFound
+from tasker.execution.settings import WorkerSettings
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.settings.queues import HandOff
 from tasker_core import EventBridge, TaskerClient, observability
 from tasker_core import _tasker_core as published
 from tasker_core._runtime.bootstrap import bootstrap_worker, running_system, stop_worker
@@ -51,7 +53,7 @@ def test_what_waits_for_a_thread_is_counted_with_its_age_and_its_starvation(let_
     assert (nothing.dispatch_channel_pending, nothing.oldest_pending_age_ms) == (0, None)
     tasks = [TaskerClient().create_task("holds", namespace="shop", context={"n": n}) for n in range(3)]
     until(lambda: observability.get_metrics().dispatch_channel_pending == 2, "two wait for the only thread")
-    running_system().runtime.settings = running_system().runtime.settings.__class__(starvation_ms=1)
+    running_system().runtime.settings = WorkerSettings(hand_off=HandOff(starvation_warning_threshold_ms=1))
     until(lambda: observability.get_metrics().starving_event_count == 2, "they starve")
     metrics = observability.get_metrics()
     assert metrics.starvation_detected

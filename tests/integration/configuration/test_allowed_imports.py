@@ -11,9 +11,9 @@ from tasker.app.configured import UNCONFIGURED, configured
 from tasker.errors import HandlerNotFound
 from tasker.registry import resolve_for
 from tasker.services.workflows.handlers import load_handlers, require_handlers
+from tasker.settings.catalogue import single_process
 from tasker.settings.check import check
 from tasker.settings.nested import nested
-from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 
@@ -85,7 +85,7 @@ def test_handlers_that_are_registered_or_found_need_no_entry() -> None:
 
 
 def test_one_process_that_runs_its_own_templates_imports_what_they_name() -> None:
-    settings = check(nested(dict(SINGLE_PROCESS))).settings
+    settings = check(nested(dict(single_process()))).settings
     assert settings is not None
     assert configured(settings).importable == UNCONFIGURED.importable == ("*",)
 

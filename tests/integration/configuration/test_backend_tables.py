@@ -65,8 +65,8 @@ def test_the_settings_say_what_the_backend_does_without_them(
     for variable in ("RABBITMQ_URL", "TASKER_REDIS_URL", "NATS_URL"):
         monkeypatch.delenv(variable, raising=False)
     defaults = {field.name: getattr(own(), field.name) for field in fields(own) if field.name not in internal}
-    assert table().model_dump() == defaults
-    assert load_backend(name, table().model_dump()).provider_name() == name
+    assert table().to_dict() == defaults
+    assert load_backend(name, table().to_dict()).provider_name() == name
 
 
 @pytest.mark.parametrize("name", ["rabbitmq", "redis", "nats"])

@@ -116,7 +116,7 @@ def test_the_path_variable_wins_and_the_source_is_logged(write: Write, caplog: p
     file = write("merged.toml", "[worker.lease]\nlease_ms = 20000\n")
     with caplog.at_level(logging.INFO, "tasker.configuration"):
         found = load("worker", {"TASKER_CONFIG_PATH": str(file), "TASKER_CONFIG_ROOT": "/nowhere"})
-    assert configured(found.settings).worker.lease_ms == 20_000
+    assert configured(found.settings).worker.lease.lease_ms == 20_000
     assert f"Loading worker configuration from: {file} (source: TASKER_CONFIG_PATH)" in caplog.messages
 
 

@@ -15,9 +15,9 @@ import psycopg
 import tasker
 from tasker.app.configured import Configured, configured
 from tasker.services.workflows.files import load_plans
+from tasker.settings.catalogue import single_process
 from tasker.settings.check import check
 from tasker.settings.nested import nested
-from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.template.content_hash import with_defaults
 from tasker.template.plan import Plan, RetryPolicy
 
@@ -30,7 +30,7 @@ async def test_an_app_obeys_its_configuration(database_url: str, tmp_path: Path)
     settings = check(
         nested(
             {
-                **SINGLE_PROCESS,
+                **single_process(),
                 "common.database.url": database_url,
                 "common.execution.on_blocked": "wait",
                 "common.execution.result_limit_bytes": 1024,
@@ -61,7 +61,7 @@ async def test_an_app_obeys_its_configuration(database_url: str, tmp_path: Path)
 async def test_an_app_obeys_the_limits_of_decisions(database_url: str) -> None:
     table = "orchestration.decision_points"
     limits = {f"{table}.max_decision_depth": 1, f"{table}.warn_threshold_depth": 1}
-    settings = check(nested({**SINGLE_PROCESS, "common.database.url": database_url, **limits})).settings
+    settings = check(nested({**single_process(), "common.database.url": database_url, **limits})).settings
     assert settings is not None
     folder = ROOT / "workflows" / "nested_approval"
     async with tasker.App(configuration=configured(settings)) as app:

@@ -130,7 +130,7 @@ def test_a_wrong_declaration_is_told_to_who_chooses_the_backend_and_harms_nobody
     assert (problem.path, problem.fix, problem.place) == ("common.queues.backend", issue, f"{file}:2")
 
 
-@pytest.mark.parametrize("name", ["backend", "orchestration_queues", "model_dump", "a.b"])
+@pytest.mark.parametrize("name", ["backend", "orchestration_queues", "to_dict", "a.b"])
 def test_a_name_that_the_settings_have_for_something_else_is_no_table(name: str) -> None:
     module = dict(backend_modules())["redis"]
     with pytest.raises(BackendUnavailable, match=f"the settings of messaging backend '{name}'"):

@@ -10,10 +10,10 @@ import pytest
 from click.testing import Result
 
 from tasker.services.configuration.loading import load
-from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.settings.catalogue import single_process
 from tests.integration.configuration.conftest import Write
 
-KEYS = sorted(set(SINGLE_PROCESS) - {"common.database.url"})
+KEYS = sorted(set(single_process()) - {"common.database.url"})
 AMBIGUOUS = "worker.handlers.allow"
 
 

@@ -15,10 +15,10 @@ import pytest_asyncio
 
 import tasker
 from tasker.db.connection import Connection
-from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.errors import PoolExhausted, TooManyConnections
 from tasker.server.application import application
+from tasker.settings.database import PoolTable
 
 LIMIT = 12
 
@@ -101,7 +101,7 @@ async def test_full_server_is_answered_as_busy_and_used_as_soon_as_it_has_room(
 
 async def test_pool_grows_again_when_the_server_has_room(login: Login) -> None:
     login.limit(2)
-    pool = Pool(lambda: Connection(login.url), PoolSettings(max_connections=5, min_connections=0))
+    pool = Pool(lambda: Connection(login.url), PoolTable(max_connections=5, min_connections=0))
     query = "select pg_sleep(0.05), pg_backend_pid()"
     try:
         few = await asyncio.gather(*(pool.execute(query) for _ in range(10)))
@@ -118,7 +118,7 @@ async def test_pool_grows_again_when_the_server_has_room(login: Login) -> None:
 
 async def test_waiting_for_the_sessions_there_are_ends_with_the_timeout_and_its_reason(login: Login) -> None:
     login.limit(1)
-    pool = Pool(lambda: Connection(login.url), PoolSettings(max_connections=5, acquire_timeout=0.2))
+    pool = Pool(lambda: Connection(login.url), PoolTable(max_connections=5, acquire_timeout_seconds=0.2))
     try:
         with psycopg.connect(login.admin.info.dsn, autocommit=True, password="x") as holder:
             holder.execute("select pg_advisory_lock(42)")

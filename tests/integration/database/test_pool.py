@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import psycopg
 import pytest
@@ -14,13 +13,13 @@ import pytest
 import tasker
 from tasker.app.configured import Configured
 from tasker.db.connection import Connection
-from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.pool import WAIT_BOUNDS_MS, Pool, PoolClosed, SlowWaits
 from tasker.errors import PoolExhausted, UsageError
 from tasker.services.submission.submit import SubmissionResult
+from tasker.settings.database import Database, PoolTable
 from tasker.template import compile_text
 
-ONE = PoolSettings(max_connections=1, min_connections=0, acquire_timeout=60.0)
+ONE = PoolTable(max_connections=1, min_connections=0, acquire_timeout_seconds=60.0)
 HELD = "select pg_advisory_xact_lock(42)"
 TEMPLATE = """
 name: greeting
@@ -30,14 +29,14 @@ steps:
   - name: greet
     handler: {callable: greet}
 """
-MakePool = Callable[[PoolSettings], Pool[Connection]]
+MakePool = Callable[[PoolTable], Pool[Connection]]
 
 
 @pytest.fixture
 async def make_pool(database_url: str) -> AsyncIterator[MakePool]:
     made: list[Pool[Connection]] = []
 
-    def make(settings: PoolSettings) -> Pool[Connection]:
+    def make(settings: PoolTable) -> Pool[Connection]:
         made.append(Pool(lambda: Connection(database_url, name="tasker pooled"), settings))
         return made[-1]
 
@@ -75,7 +74,7 @@ async def until_sessions(url: str, expected: int) -> None:
 
 async def test_parallel_submissions_through_one_connection_all_finish(database_url: str) -> None:
     (plan,) = compile_text(TEMPLATE).plans
-    configuration = Configured(database=DatabaseSettings(pool=ONE))
+    configuration = Configured(database=Database(pool=ONE))
     async with tasker.App(database_url, configuration=configuration, work=False) as app, asyncio.timeout(60):
         answers = await asyncio.gather(*(app.submit(plan, {"number": number}) for number in range(50)))
 
@@ -84,7 +83,7 @@ async def test_parallel_submissions_through_one_connection_all_finish(database_u
 
 
 async def test_no_more_connections_than_allowed_are_opened(make_pool: MakePool) -> None:
-    pool = make_pool(PoolSettings(max_connections=3, min_connections=0))
+    pool = make_pool(PoolTable(max_connections=3, min_connections=0))
     rows = await asyncio.gather(*(pool.execute("select pg_backend_pid(), pg_sleep(0.01)") for _ in range(30)))
 
     assert len({row[0][0] for row in rows}) <= 3 == pool.sizes()["made"], "one may have done the work of a slow one"
@@ -92,7 +91,7 @@ async def test_no_more_connections_than_allowed_are_opened(make_pool: MakePool) 
 
 
 async def test_one_caller_after_the_other_needs_one_connection(make_pool: MakePool) -> None:
-    pool = make_pool(PoolSettings())
+    pool = make_pool(PoolTable())
     rows = [await pool.execute("select pg_backend_pid()") for _ in range(10)]
 
     assert len({row[0][0] for row in rows}) == 1
@@ -100,7 +99,7 @@ async def test_one_caller_after_the_other_needs_one_connection(make_pool: MakePo
 
 
 async def test_an_exhausted_pool_says_so_counts_it_and_recovers(make_pool: MakePool, database_url: str) -> None:
-    pool = make_pool(PoolSettings(max_connections=2, acquire_timeout=0.05))
+    pool = make_pool(PoolTable(max_connections=2, acquire_timeout_seconds=0.05))
     async with all_lent(pool, database_url):
         with pytest.raises(PoolExhausted) as caught:
             await pool.execute("select 1")
@@ -120,7 +119,7 @@ async def test_an_exhausted_pool_says_so_counts_it_and_recovers(make_pool: MakeP
 async def test_whoever_waits_gets_the_next_free_connection_and_a_long_wait_is_told(
     make_pool: MakePool, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pool = make_pool(replace(ONE, slow_acquire=0.0))
+    pool = make_pool(ONE.replace(slow_acquire_threshold_ms=0))
     with caplog.at_level(logging.WARNING, "tasker.database"):
         async with all_lent(pool, database_url):
             waiting = asyncio.create_task(pool.execute("select 7"))
@@ -134,7 +133,7 @@ async def test_whoever_waits_gets_the_next_free_connection_and_a_long_wait_is_to
 async def test_those_who_wait_too_long_together_are_told_in_one_line(
     make_pool: MakePool, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pool = make_pool(replace(ONE, slow_acquire=0.0))
+    pool = make_pool(ONE.replace(slow_acquire_threshold_ms=0))
     async with all_lent(pool, database_url):
         waiting = [asyncio.create_task(pool.execute("select 7")) for _ in range(6)]
         await until(lambda: pool.sizes()["waiting"] == 6)
@@ -171,7 +170,7 @@ async def test_a_caller_who_gives_up_while_waiting_takes_nothing_along(make_pool
 
 
 async def test_idle_connections_are_closed_down_to_the_minimum(make_pool: MakePool, database_url: str) -> None:
-    pool = make_pool(PoolSettings(max_connections=4, min_connections=1, idle_timeout=0.05))
+    pool = make_pool(PoolTable(max_connections=4, min_connections=1, idle_timeout_seconds=0.05))
     async with all_lent(pool, database_url):
         await until_sessions(database_url, 4)
     await until(lambda: pool.sizes()["made"] == 1)
@@ -180,7 +179,7 @@ async def test_idle_connections_are_closed_down_to_the_minimum(make_pool: MakePo
 
 
 async def test_a_connection_is_replaced_after_its_lifetime(make_pool: MakePool) -> None:
-    pool = make_pool(replace(ONE, max_lifetime=0.0))
+    pool = make_pool(ONE.replace(max_lifetime_seconds=0.0))
     rows = [await pool.execute("select pg_backend_pid()") for _ in range(3)]
 
     assert len({row[0][0] for row in rows}) == 3
@@ -189,7 +188,7 @@ async def test_a_connection_is_replaced_after_its_lifetime(make_pool: MakePool) 
 async def test_connections_that_the_server_has_cut_while_they_were_idle_are_replaced_before_they_are_lent(
     make_pool: MakePool, database_url: str
 ) -> None:
-    pool = make_pool(PoolSettings(max_connections=3, min_connections=3))
+    pool = make_pool(PoolTable(max_connections=3, min_connections=3))
     async with all_lent(pool, database_url):
         pass
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
@@ -204,7 +203,7 @@ async def test_connections_that_the_server_has_cut_while_they_were_idle_are_repl
 
 
 async def test_a_pool_that_is_closed_keeps_no_connection(make_pool: MakePool, database_url: str) -> None:
-    pool = make_pool(PoolSettings(max_connections=2))
+    pool = make_pool(PoolTable(max_connections=2))
     async with all_lent(pool, database_url):
         await pool.close()
 

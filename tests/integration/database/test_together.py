@@ -11,12 +11,12 @@ import pytest
 
 from tasker.clock import SystemClock
 from tasker.db.connection import Connection
-from tasker.db.limits import PoolSettings
 from tasker.db.pool import Pool
 from tasker.db.session import Session
 from tasker.engine.guarded_connection import GuardedConnection
 from tasker.errors import ConnectionLost, DatabaseBreakerOpen, DatabaseError
 from tasker.resilience.breaker import CircuitBreaker, GuardedCircuit
+from tasker.settings.database import PoolTable
 from tasker.template.plan import BreakerPolicy
 
 NAME = "tasker together"
@@ -32,7 +32,7 @@ def observer(empty_database_url: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 async def pool(empty_database_url: str, observer: psycopg.Connection) -> AsyncIterator[GuardedConnection]:
-    settings = PoolSettings(max_connections=2, acquire_timeout=20.0)
+    settings = PoolTable(max_connections=2, acquire_timeout_seconds=20.0)
     pool = Pool(lambda: Connection(empty_database_url, name=NAME), settings)
     guarded = GuardedConnection(pool, GuardedCircuit(CircuitBreaker("database", BreakerPolicy()), SystemClock()))
     yield guarded

@@ -18,14 +18,15 @@ from tasker.messaging.listening_modes import DeploymentMode, EventSettings
 from tasker.process.event_system import EventSystem
 from tasker.process.runtime import Runtime
 from tasker.services.submission.submit import Submission, SubmissionResult
+from tasker.settings.listening import Listener
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tests.support.worker_settings import worker_settings
 
 QUICK = EventSettings(
     poll_ms=200,
     lost_poll_ms=50,
-    connection_timeout_seconds=10,
-    retry_interval_seconds=0.1,
+    listener=Listener(connection_timeout_seconds=10, retry_interval_seconds=0.1),  # type: ignore[arg-type]
     health_check_interval_seconds=0.05,
 )
 NEVER_MS = 3_600_000
@@ -56,7 +57,7 @@ def registry() -> HandlerRegistry:
 
 
 def settings(mode: DeploymentMode, events: EventSettings = QUICK, **changes: Any) -> WorkerSettings:
-    return WorkerSettings(events=replace(events, deployment_mode=mode), **changes)
+    return worker_settings(events=replace(events, deployment_mode=mode), **changes)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ import psycopg
 from tasker.messaging.listening_modes import DeploymentMode
 from tasker.orchestration.sweep import SweepSettings
 from tasker.services.submission.submit import Submission
+from tasker.settings.execution import Sweep
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,
@@ -23,7 +24,7 @@ from tests.integration.deployment.programs import (
 
 TASKS, AT_ONCE, SLOTS = 1200, 100, 10
 NEVER = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=NEVER_MS)
-BLIND = SweepSettings(hint_grace_ms=NEVER_MS)
+BLIND = SweepSettings(Sweep(hint_grace_ms=NEVER_MS))
 ENDED = "select count(*) from tasker.tasks where state = 'complete'"
 ATTEMPTS = "select distinct attempts from tasker.workflow_steps"
 REPAIRS = "select kind from tasker.repairs where repaired > 0"

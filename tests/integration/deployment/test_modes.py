@@ -12,6 +12,8 @@ import tasker
 from tasker.messaging.listening_modes import DeploymentMode, EventSettings, HealthStatus, MessageSource
 from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.hook_arguments import QueuePolled
+from tasker.settings.execution import Sweep
+from tasker.settings.listening import ReadinessTiming
 from tests.integration.deployment.programs import (
     NEVER_MS,
     QUICK,
@@ -83,7 +85,7 @@ async def test_tasks_run_on_the_memory_backend_in_every_mode(database_url: str, 
 
 async def test_without_any_poll_work_is_announced(database_url: str) -> None:
     never = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=NEVER_MS)
-    blind = SweepSettings(hint_grace_ms=NEVER_MS)  # or a sweep would wake the worker in the end
+    blind = SweepSettings(Sweep(hint_grace_ms=NEVER_MS))  # or a sweep would wake the worker in the end
     async with working(database_url, settings(EVENTS, never), sweeps=blind) as app, submitting(database_url) as program:
         await eventually(lambda: hears(app) and rests(app), "it hears, and the worker rests")
         await runs(program, 5)
@@ -99,8 +101,8 @@ async def test_a_lost_listener_is_replaced_by_polls_until_it_is_back(
     database_url: str, mode: DeploymentMode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG, "tasker.events")
-    slow = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=50, max_retry_attempts=10_000)
-    blind = SweepSettings(hint_grace_ms=NEVER_MS)  # or a sweep would wake the worker in the end
+    slow = replace(QUICK, poll_ms=NEVER_MS, lost_poll_ms=50, listener=QUICK.listener.replace(max_retry_attempts=10_000))
+    blind = SweepSettings(Sweep(hint_grace_ms=NEVER_MS))  # or a sweep would wake the worker in the end
     async with working(database_url, settings(mode, slow), sweeps=blind) as app, submitting(database_url) as program:
         events = events_of(app)
         listener = events.listeners[DATABASE]
@@ -169,7 +171,7 @@ async def breaks(settings: EventSettings) -> object:
 async def test_a_listener_that_stays_lost_is_told_loudly_once(
     database_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    never = replace(QUICK, retry_interval_seconds=0.01, max_retry_attempts=3)
+    never = replace(QUICK, listener=QUICK.listener.replace(retry_interval_seconds=0.01, max_retry_attempts=3))
     async with working(database_url, settings(EVENTS, never)) as app:
         listener = events_of(app).listeners[DATABASE]
         await eventually(lambda: hears(app), "it hears")
@@ -244,7 +246,10 @@ async def test_a_worker_that_ends_parked_results_takes_none_while_their_queue_is
     database_url: str, configured: DeploymentMode
 ) -> None:
     chosen = settings(configured, result_path="queued")
-    sweeps = SweepSettings(interval_ms=200 if configured is POLLING else 3_600_000, park_grace_ms=0)
+    sweeps = SweepSettings(
+        Sweep(park_grace_ms=0),
+        timing=ReadinessTiming(fallback_polling_interval_seconds=0.2 if configured is POLLING else 3600),
+    )
     async with working(database_url, chosen, sweeps=sweeps) as app, submitting(database_url) as program:
         pauses = runtime_of(app).actors.pauses
         await eventually(lambda: not pauses.is_paused(RESULTS) and (configured is POLLING or hears(app)), "it hears")
@@ -283,7 +288,7 @@ async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
     database_url: str, mode: DeploymentMode, announced: bool
 ) -> None:
     heard: list[QueuePolled] = []
-    blind = SweepSettings(hint_grace_ms=NEVER_MS)
+    blind = SweepSettings(Sweep(hint_grace_ms=NEVER_MS))
     async with working(database_url, settings(mode), sweeps=blind) as app, submitting(database_url) as program:
         events = events_of(app)
         events._on_polled = heard.append
@@ -291,7 +296,8 @@ async def test_each_look_at_a_queue_is_told_with_what_led_to_it(
         heard.clear()
         await runs(program, 1)
         await eventually(lambda: any(each.found for each in heard), "it found work")
-        events.change(replace(events.settings, performance_monitoring_enabled=False))
+        unmeasured = events.settings.health.replace(performance_monitoring_enabled=False)
+        events.change(replace(events.settings, health=unmeasured))
         seen = len(heard)
         await runs(program, 1)
         assert len(heard) == seen, "what is not measured is not told"

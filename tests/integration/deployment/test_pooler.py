@@ -18,7 +18,7 @@ from tests.integration.deployment.programs import QUICK, events_of, eventually, 
 from tests.integration.deployment.test_modes import DATABASE, hears
 from tests.support.servers.pooler import transaction_pooler
 
-SOON = replace(QUICK, connection_timeout_seconds=0.5)
+SOON = replace(QUICK, listener=QUICK.listener.replace(connection_timeout_seconds=0.5))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def test_notifications_that_a_pooler_swallows_are_replaced_by_polls_and_on
     warned = [each.message for each in caplog.records if each.levelno == logging.WARNING]
     line, *later = [each for each in warned if DATABASE in each and "no notifications" in each]
     assert len(later) <= 1, "once more when it has tried as often as it is told to"
-    assert all(f"after {SOON.max_retry_attempts + 1} attempts" in each for each in later)
+    assert all(f"after {SOON.listener.max_retry_attempts + 1} attempts" in each for each in later)
     assert "LISTEN does not work through 127.0.0.1:" in line
     assert "(a transaction pooler?): polling every 50 ms" in line
     assert "common.database.listen_url" in line

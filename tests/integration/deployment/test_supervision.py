@@ -22,6 +22,7 @@ from tasker.process import supervisor as supervision
 from tasker.process.orchestrator import Orchestrator
 from tasker.process.runtime import Runtime
 from tasker.process.supervisor import Supervisor
+from tasker.settings.execution import Sweep
 from tests.integration.deployment.programs import (
     NEVER_MS,
     events_of,
@@ -97,7 +98,7 @@ async def test_a_part_of_an_orchestrator_that_crashes_is_started_again_and_count
     await orchestrator.start()
     try:
         await eventually(lambda: orchestrator.supervisor.crashes[name] == 1, "the crash was counted")
-        patient = SweepSettings(park_grace_ms=NEVER_MS, hint_grace_ms=NEVER_MS)
+        patient = SweepSettings(Sweep(park_grace_ms=NEVER_MS, hint_grace_ms=NEVER_MS))
         async with working(database_url, settings(HYBRID, result_path="queued"), sweeps=patient) as app:
             await runs(app, 3)
         assert orchestrator.supervisor.crashes == {name: 1}

@@ -127,7 +127,7 @@ async def test_who_waits_hears_of_a_cancellation_by_another_program(database_url
 
 @pytest.mark.usefixtures("no_polls")
 async def test_who_waits_hears_of_an_end_by_an_orchestrator(database_url: str) -> None:
-    queued = replace(WORKER, result_path="queued")
+    queued = replace(WORKER, execution=WORKER.execution.replace(result_path="queued"))
     async with orchestrating(database_url), hearing(database_url) as program:
         worker = worker_process(database_url, program.messaging, registry(), ["ears"], settings=queued, consume=False)
         await worker.start()

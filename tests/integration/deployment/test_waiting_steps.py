@@ -14,6 +14,7 @@ from tasker.app.configured import UNCONFIGURED
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.messaging.listening_modes import DeploymentMode
 from tasker.orchestration.sweep import SweepSettings
+from tasker.settings.listening import ReadinessTiming
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.integration.deployment.programs import eventually, runtime_of, settings
@@ -25,7 +26,7 @@ version: "1.0.0"
 steps:
   - {{name: only, handler: ears.blocks, on_worker_lost: fail, timeout_seconds: {timeout}}}
 """
-BUSY = SweepSettings(interval_ms=50)
+BUSY = SweepSettings(timing=ReadinessTiming(fallback_polling_interval_seconds=0.05))
 
 
 class Blocks:

@@ -11,6 +11,7 @@ from sqlalchemy.pool import NullPool
 import tasker
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.orchestration.sweep import SweepSettings
+from tasker.settings.execution import Sweep
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import TEMPLATE, greet, of_sqlalchemy
@@ -38,7 +39,7 @@ def app(database_url: str, registry: HandlerRegistry) -> Iterator[tasker.SyncApp
 @pytest.fixture
 def memory_app(database_url: str, registry: HandlerRegistry) -> Iterator[tasker.SyncApp]:
     """With a backend that sends after the commit, and sweeps that find no lost hint: what is not sent never runs."""
-    blind = SweepSettings(hint_grace_ms=3_600_000)
+    blind = SweepSettings(Sweep(hint_grace_ms=3_600_000))
     with tasker.SyncApp(database_url, registry=registry, backend="memory", sweeps=blind) as running:
         yield running
 

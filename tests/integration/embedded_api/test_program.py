@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import tasker
-from tasker.app.configured import UNCONFIGURED, Configured
-from tasker.app.configured.program import configured_program
+from tasker.app.configured import UNCONFIGURED, Configured, configured_program
 from tasker.errors import ConfigurationError, HandlerNotFound, TemplateError, UsageError
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template.plan import Plan

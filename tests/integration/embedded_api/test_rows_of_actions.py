@@ -17,13 +17,13 @@ from click.testing import Result
 
 import tasker
 from tasker.app.configured import Configured
-from tasker.db.limits import DatabaseSettings, PoolSettings
 from tasker.db.session import Session
 from tasker.db.transactions import Transaction
 from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
 from tasker.errors import ConnectionLost, DatabaseError, StateMachineError, TemplateError
 from tasker.messaging.service import MessagingService
+from tasker.settings.database import Database, PoolTable
 from tasker.settings.retention import RetentionRule
 from tasker.views.fleet import RecordedAction
 from tests.integration.embedded_api.test_ends_by_operators import HELD
@@ -258,7 +258,7 @@ async def test_a_task_that_outlives_what_was_asked_for_is_kept_by_itself(
 
 
 async def test_one_connection_is_enough(module_database_url: str, task: str) -> None:
-    one = DatabaseSettings(pool=PoolSettings(max_connections=1, min_connections=0, acquire_timeout=60.0))
+    one = Database(pool=PoolTable(max_connections=1, min_connections=0, acquire_timeout_seconds=60.0))
     configuration = Configured(database=one)
     async with tasker.App(module_database_url, configuration=configuration, work=False) as app, asyncio.timeout(50):
         await asyncio.gather(*(app.pause(task=task, actor=f"{number}", reason="so") for number in range(5)))

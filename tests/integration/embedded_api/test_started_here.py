@@ -12,11 +12,11 @@ import tasker
 from tasker.clock import new_uuid
 from tasker.engine.answers import SubmitAnswer
 from tasker.errors import ConnectionLost
-from tasker.execution.settings import WorkerSettings
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.integration.embedded_api.program import value
+from tests.support.worker_settings import worker_settings
 
 FIRST = "select path from tasker.step_transition_log order by task_uuid desc, sort_key limit 1"
 CHAIN = """
@@ -64,7 +64,7 @@ async def test_the_first_steps_of_tasks_that_are_run_beside_each_other_never_wai
 async def test_a_worker_without_a_free_slot_leaves_it_to_the_queue(
     database_url: str, registry: HandlerRegistry, plan: Plan
 ) -> None:
-    async with tasker.App(database_url, registry=registry, settings=WorkerSettings(concurrency=1)) as app:
+    async with tasker.App(database_url, registry=registry, settings=worker_settings(concurrency=1)) as app:
         assert app.runtime is not None
         reserved = app.runtime.worker.slots.reserve()
         submitted = await app.submit(plan, {"name": "Ada"})

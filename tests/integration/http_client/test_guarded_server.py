@@ -18,16 +18,19 @@ from tasker.server.application import application
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import ClosedGate
 from tasker.server.sockets import HttpServer, listen, tls_files
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 from tests.integration.api.test_options import self_signed
 
 ORDER = {"namespace": "shop", "context": {"amount": 41}}
-KEYS = (ApiKey("may-do-all", ("*",), "root"), ApiKey("may-read-one", ("tasks:read", "tasks:cancel"), "reader"))
+KEYS = (
+    ApiKeyEntry(key="may-do-all", permissions=("*",), name="root"),
+    ApiKeyEntry(key="may-read-one", permissions=("tasks:read", "tasks:cancel"), name="reader"),
+)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def guarded(app: tasker.App, tmp_path: Path) -> AsyncIterator[tuple[str, Path]]:
-    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=KEYS)))
+    gate = ClosedGate(Authenticator(Auth(enabled=True, api_keys_enabled=True, api_keys=KEYS)))
     files = self_signed(tmp_path)
     server = HttpServer(application(app, gate=gate), listen("127.0.0.1", 0), grace_seconds=5, tls=tls_files(*files))
     await server.start()

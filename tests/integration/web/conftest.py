@@ -20,19 +20,25 @@ from tasker.server.application import Options, application
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import ClosedGate, open_gate
 from tasker.server.web.site import add_pages
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, TEMPLATES, WAITING, registered
 from tests.support.module_loop import share_loops
 
 TOKEN = re.compile(r'name="form_token" value="([\w-]+)"')
 KEYS = (
-    ApiKey("everything", ("*",), "ada"),
-    ApiKey("nothing", (), "nobody"),
-    ApiKey("confined", ("*",), "shopkeeper", ("shop",)),
-    ApiKey("views", ("tasks:list", "tasks:views_change"), "librarian"),
-    *(ApiKey(f"only-{permission}", (permission,), f"only-{permission}") for permission in Permission),
-    *(ApiKey(f"but-{permission}", tuple({*Permission} - {permission}), "most") for permission in Permission),
+    ApiKeyEntry(key="everything", permissions=("*",), name="ada"),
+    ApiKeyEntry(key="nothing", permissions=(), name="nobody"),
+    ApiKeyEntry(key="confined", permissions=("*",), name="shopkeeper", namespaces=("shop",)),
+    ApiKeyEntry(key="views", permissions=("tasks:list", "tasks:views_change"), name="librarian"),
+    *(
+        ApiKeyEntry(key=f"only-{permission}", permissions=(permission,), name=f"only-{permission}")
+        for permission in Permission
+    ),
+    *(
+        ApiKeyEntry(key=f"but-{permission}", permissions=tuple({*Permission} - {permission}), name="most")
+        for permission in Permission
+    ),
 )
 
 
@@ -97,7 +103,7 @@ Offered = Callable[..., AbstractAsyncContextManager[Site]]
 @asynccontextmanager
 async def offered(app: tasker.App, *, closed: bool = False, **options: Any) -> AsyncIterator[Site]:
     """The pages of a program, with options; `closed`: the `KEYS` are asked for."""
-    settings = AuthSettings(enabled=True, api_keys_enabled=True, api_keys=KEYS)
+    settings = Auth(enabled=True, api_keys_enabled=True, api_keys=KEYS)
     gate = ClosedGate(Authenticator(settings)) if closed else open_gate
     served = application(app, Options(pages=add_pages, **options), gate)
     transport = httpx.ASGITransport(app=served)

@@ -6,7 +6,6 @@ import base64
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, LiteralString
@@ -24,12 +23,12 @@ from tasker.server.auth.gate import ClosedGate
 from tasker.server.auth.tokens import TokenOrder, sign
 from tasker.server.auth.verification_keys import generate, private_key
 from tasker.server.web.site import add_pages
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 from tests.integration.web.conftest import KEYS, Site, offered
 
 COOKIE = "tasker_session"
 PRIVATE, PUBLIC = generate(2048)
-SETTINGS = AuthSettings(enabled=True, api_keys_enabled=True, api_keys=KEYS, public_key=PUBLIC)
+SETTINGS = Auth(enabled=True, api_keys_enabled=True, api_keys=KEYS, jwt_public_key=PUBLIC)
 
 
 class Rows:
@@ -54,7 +53,7 @@ def rows(module_database_url: str, app: tasker.App) -> Iterator[Rows]:
 
 
 @asynccontextmanager
-async def guarded(app: tasker.App, settings: AuthSettings = SETTINGS) -> AsyncIterator[tuple[Site, ClosedGate]]:
+async def guarded(app: tasker.App, settings: Auth = SETTINGS) -> AsyncIterator[tuple[Site, ClosedGate]]:
     """The pages of one process, and its gate, which a reload of the configuration changes."""
     gate = ClosedGate(Authenticator(settings))
     transport = httpx.ASGITransport(app=application(app, Options(pages=add_pages), gate))
@@ -176,9 +175,9 @@ async def test_the_session_of_a_removed_key_ends_at_once(
         identifier = site.client.cookies[COOKIE]
         assert await status_with(site, identifier) == 200
         assert "credentials_refused" not in caplog.text
-        left = tuple(key for key in KEYS if key.secret != "everything")
+        left = tuple(key for key in KEYS if key.key != "everything")
 
-        gate.change(Authenticator(replace(SETTINGS, api_keys=left)))
+        gate.change(Authenticator(SETTINGS.replace(api_keys=left)))
 
         assert await status_with(site, identifier) == 303
         (line,) = [message for message in caplog.messages if message.startswith("credentials_refused")]
@@ -191,16 +190,18 @@ async def test_the_session_of_a_token_ends_with_the_key_that_checks_it(app: task
         await site.sign_in(token_for(2))
         identifier = site.client.cookies[COOKIE]
         assert await status_with(site, identifier) == 200
-        gate.change(Authenticator(replace(SETTINGS, public_key=generate(2048)[1])))
+        gate.change(Authenticator(SETTINGS.replace(jwt_public_key=generate(2048)[1])))
         assert await status_with(site, identifier) == 303
 
 
 async def test_a_session_has_the_permissions_that_its_key_has_now(app: tasker.App, rows: Rows) -> None:
-    async with guarded(app, replace(SETTINGS, api_keys=(ApiKey("k" * 20, ("tasks:list",), "ada"),))) as (site, gate):
+    async with guarded(
+        app, SETTINGS.replace(api_keys=(ApiKeyEntry(key="k" * 20, permissions=("tasks:list",), name="ada"),))
+    ) as (site, gate):
         await site.sign_in("k" * 20)
         assert (await site.get("templates")).status_code == 403
-        changed = ApiKey("k" * 20, ("templates:read",), "ada", ("shop",))
-        gate.change(Authenticator(replace(SETTINGS, api_keys=(changed,))))
+        changed = ApiKeyEntry(key="k" * 20, permissions=("templates:read",), name="ada", namespaces=("shop",))
+        gate.change(Authenticator(SETTINGS.replace(api_keys=(changed,))))
         listed = await site.text("templates")
         assert "orders" in listed
         assert "waiting" not in listed

@@ -27,6 +27,7 @@ from tasker.orchestration.sweep import Sweeper, SweepSettings
 from tasker.services.operators.steps import Steps
 from tasker.services.submission.submit import Submission, Submitter
 from tasker.services.tasks.read import Tasks
+from tasker.settings.execution import Sweep
 from tasker.template.plan import Plan
 from tests.support.model.model import Model
 from tests.support.model.parts import GRACE_MS, HINT_GRACE_MS, LIMIT_MS, PARK_GRACE_MS, RUNS, Key, Pause, Step
@@ -60,7 +61,7 @@ class World:
         self.processor = ResultProcessor(self.engine, Half())
         self.parking = ParkingProcessor(self.engine, Half())
         self.orchestrator = ParkedResultConsumer(self.engine, self.processor, self.plans)
-        limits = SweepSettings(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS)
+        limits = SweepSettings(Sweep(slice=2, hint_grace_ms=HINT_GRACE_MS, park_grace_ms=PARK_GRACE_MS))
         self.sweeper = Sweeper(self.engine, self.processor, self.plans, Half(), limits, without_claims)
         self.operators, self.tasks = Steps(self.engine, self.plans), Tasks(self.engine)
         self.run(self.mail.open())

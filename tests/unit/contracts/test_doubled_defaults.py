@@ -34,6 +34,7 @@ COINCIDENCES: dict[tuple[str, str], str] = {
     ("OrchestrationClient", "max_retries"): "repetitions of a call, and not executions of a step",
     ("RedisCache", "max_connections"): "connections of a cache, and not of the broker",
     ("RabbitmqSettings", "connection_timeout"): "connecting to the broker, and not listening to the database",
+    ("HttpServer", "grace"): "a request that ends while its server stops, and not a step that is taken away",
 }
 """(class, name) of a default that is another's value by chance -> what else it is."""
 
@@ -124,9 +125,17 @@ def doubles() -> Iterator[tuple[Default, Default]]:
     tables, code = [each for each in found if is_table(each)], [each for each in found if not is_table(each)]
     for table in tables:
         for other in (each for each in code if each.name in NAMES.get(table.name, {table.name})):
-            apart = (table.constants and other.constants) or len({table.package, other.package, "tasker"}) > 2
+            own_constant = table.constants and other.constants
+            apart = own_constant or refers_to_a_table(other) or len({table.package, other.package, "tasker"}) > 2
             if table.same_as(other) and not apart and not takes_over(table, other):
                 yield table, other
+
+
+def refers_to_a_table(other: Default) -> bool:
+    """`Lease.lease_ms`: the default is the setting's."""
+    module = vars(sys.modules[other.module])
+    owners = [module.get(each.partition(".")[0]) for each in other.constants if "." in each]
+    return any(isinstance(each, type) and issubclass(each, Table) for each in owners)
 
 
 def takes_over(table: Default, other: Default) -> bool:

@@ -20,11 +20,11 @@ from tasker.errors import DatabaseUnavailable
 from tasker.execution import claiming
 from tasker.execution.claiming import Claimer
 from tasker.execution.report_buffer import ReportBuffer
-from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
 from tasker.messaging.service import MessagingService
 from tasker_memory.backend import MemoryBackend
+from tests.support.worker_settings import worker_settings
 from tests.unit.execution.bench import PATIENCE, FakeClock
 
 NOTHING: Any = None
@@ -88,8 +88,8 @@ class Bench:
         engine = Engine(self.database, self.messaging)  # type: ignore[arg-type]
         if joined:
             engine._joined = SimpleNamespace(claim="tasker_pgmq.claim_v1", call="tasker_pgmq.call_v1")  # type: ignore[assignment]
-        settings = WorkerSettings(concurrency=8, drowse_ms=drowse_ms)
-        slots = Slots(settings.concurrency)
+        settings = worker_settings(concurrency=8, drowse_ms=drowse_ms)
+        slots = Slots(settings.dispatch.max_concurrent_handlers)
         self.worker = Worker(
             "worker one",
             slots,

@@ -19,9 +19,9 @@ from tasker.domain_events import (
     MetricsSubscriber,
     SubscriberRegistry,
 )
-from tasker.handlers.claims import SubscriberLimits
 from tasker.handlers.events.delivery import SubscriberThread
 from tasker.handlers.events.poller import InProcessChannel
+from tasker.settings.queues import InProcessEvents
 from tests.support.waiting import until
 
 
@@ -67,7 +67,7 @@ def registry() -> Iterator[SubscriberRegistry]:
 class Heard:
     """A channel and a poller that runs, with these subscribers."""
 
-    def __init__(self, *subscribers: BaseSubscriber, limits: SubscriberLimits) -> None:
+    def __init__(self, *subscribers: BaseSubscriber, limits: InProcessEvents) -> None:
         self.channel, self.registry = InProcessChannel(5000), SubscriberRegistry()
         self.poller = InProcessDomainEventPoller(1, channel=self.channel, limits=limits)
         for each in subscribers:
@@ -90,7 +90,7 @@ def test_one_that_blocks_and_one_that_raises_hold_up_nobody_and_are_counted_and_
     blocks: Blocks, caplog: pytest.LogCaptureFixture
 ) -> None:
     raises, good = Raises(), Subscriber()
-    heard = Heard(blocks, raises, good, limits=SubscriberLimits(buffer=100, timeout_ms=0))
+    heard = Heard(blocks, raises, good, limits=InProcessEvents(broadcast_buffer_size=100, dispatch_timeout_ms=0))
     heard.poller.start()
     wanted = [f"n.{number}" for number in range(150)]
     for until_now in (75, 150):
@@ -112,7 +112,7 @@ def test_one_that_blocks_and_one_that_raises_hold_up_nobody_and_are_counted_and_
 
 
 def test_one_that_hangs_at_the_stop_is_left_and_its_rest_told(blocks: Blocks, caplog: pytest.LogCaptureFixture) -> None:
-    heard = Heard(blocks, limits=SubscriberLimits())
+    heard = Heard(blocks, limits=InProcessEvents())
     heard.poller.start()
     heard.publish(1, 2, 3)
     heard.poller.stop(timeout=0.2)
@@ -123,7 +123,7 @@ def test_what_subscribers_raise_is_counted_and_not_logged_where_that_is_asked_fo
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     raises = Raises()
-    heard = Heard(raises, limits=SubscriberLimits(log_errors=False))
+    heard = Heard(raises, limits=InProcessEvents(log_subscriber_errors=False))
     heard.publish(1)
     assert heard.poller.poll() == 1
     assert (heard.registry.failed, caplog.text) == (1, "")
@@ -131,7 +131,7 @@ def test_what_subscribers_raise_is_counted_and_not_logged_where_that_is_asked_fo
 
 def test_a_poller_that_was_stopped_brings_events_again_when_it_is_started(blocks: Blocks) -> None:
     good = Subscriber()
-    heard = Heard(good, limits=SubscriberLimits())
+    heard = Heard(good, limits=InProcessEvents())
     for number in (1, 2):
         heard.registry.start_all(heard.poller)
         heard.poller.start()
@@ -143,7 +143,7 @@ def test_a_poller_that_was_stopped_brings_events_again_when_it_is_started(blocks
 
 def test_whom_nothing_fits_gets_no_thread() -> None:
     made: list[dict[str, Any]] = []
-    listener = SubscriberThread("x", made.append, lambda name: False, lambda error: None, SubscriberLimits())
+    listener = SubscriberThread("x", made.append, lambda name: False, lambda error: None, InProcessEvents())
     listener.enqueue("n.1", {})
     assert (listener.waiting, made) == (0, [])
     assert not [each for each in threading.enumerate() if each.name == "tasker subscriber x"]
@@ -178,7 +178,7 @@ class Async(Subscriber):
 
 def test_an_async_subscriber_hears_in_one_loop_and_is_cancelled_where_it_takes_too_long() -> None:
     hears, good = Async(), Subscriber()
-    heard = Heard(hears, good, limits=SubscriberLimits(timeout_ms=20))
+    heard = Heard(hears, good, limits=InProcessEvents(dispatch_timeout_ms=20))
     heard.poller.start()
     heard.publish(0, 1, 2, 3, 4)
     until(lambda: len(hears.seen) == 5, "it goes on behind the one that was cancelled")
@@ -194,7 +194,7 @@ async def test_a_program_that_polls_in_its_own_loop_waits_for_async_subscribers(
     async def callback(event: dict[str, Any]) -> None:
         called.append(event["event_name"])
 
-    heard = Heard(hears, limits=SubscriberLimits())
+    heard = Heard(hears, limits=InProcessEvents())
     heard.poller.on_event(callback)
     heard.publish(1)
     assert heard.poller.poll() == 1

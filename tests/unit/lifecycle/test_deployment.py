@@ -25,11 +25,17 @@ from tasker.messaging.listening_modes import (
     notice,
 )
 from tasker.messaging.port import Capabilities
+from tasker.settings.listening import HealthReporting, Listener
 
 POLLING, EVENTS, HYBRID = DeploymentMode.POLLING_ONLY, DeploymentMode.EVENT_DRIVEN_ONLY, DeploymentMode.HYBRID
 IN_THE_DATABASE = Capabilities(push=True, transactional=True, fallback_polling=True)
 PUSHING = Capabilities(push=True)
-SETTINGS = EventSettings(poll_ms=2000, lost_poll_ms=300, max_retry_attempts=2, max_consecutive_errors=3)
+SETTINGS = EventSettings(
+    poll_ms=2000,
+    lost_poll_ms=300,
+    listener=Listener(max_retry_attempts=2),
+    health=HealthReporting(max_consecutive_errors=3),
+)
 
 
 def test_the_modes_are_spelled_as_published() -> None:
@@ -157,11 +163,12 @@ def test_errors_in_a_row_are_unhealthy_until_one_look_succeeds() -> None:
 
 
 def test_more_errors_in_a_minute_than_allowed_are_unhealthy_even_between_successes() -> None:
-    settings = replace(SETTINGS, error_rate_threshold_per_minute=2)
+    settings = replace(SETTINGS, health=SETTINGS.health.replace(error_rate_threshold_per_minute=2))
     tally = Tally()
     for number in range(3):
         tally.look_failed(float(number))
         tally.succeeded(float(number), received=True, polled=False, seconds=None)
     assert judge_health(settings, HYBRID, tally, 3.0).reason == "3 errors in the last minute"
     assert judge_health(settings, HYBRID, tally, 61.0) == ListeningHealth()
-    assert judge_health(replace(settings, health_enabled=False), HYBRID, tally, 3.0) == ListeningHealth()
+    silent = replace(settings, health=settings.health.replace(enabled=False))
+    assert judge_health(silent, HYBRID, tally, 3.0) == ListeningHealth()

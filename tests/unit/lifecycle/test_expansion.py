@@ -10,6 +10,7 @@ from tasker.engine.expansion.choices import ExpansionLimits
 from tasker.engine.expansion.graph import ExistingStep, Expansion
 from tasker.engine.expansion.outcomes import OutcomeError, OutcomeProblem
 from tasker.engine.expansion.planner import expand, expand_resolved
+from tasker.settings.execution import BatchProcessing, DecisionPoints
 from tasker.template.plan import BatchSettings
 from tests.support.random_plans import (
     BATCHABLE,
@@ -23,7 +24,8 @@ from tests.support.random_plans import (
 )
 from tests.unit.lifecycle.convergence_cases import APPROVAL, BRANCH, CASES, CSV, NESTED, UNLISTED, Case
 
-THREE = ExpansionLimits(max_decision_depth=3, warn_decision_depth=2)
+ALONE = DecisionPoints.for_single_process()
+THREE = ExpansionLimits(ALONE.replace(max_decision_depth=3, warn_threshold_depth=2))
 
 
 def created(expansion: Expansion) -> dict[str, tuple[str, ...]]:
@@ -178,7 +180,8 @@ def test_so_many_decisions_may_follow_each_other_and_the_next_is_refused() -> No
     error = refused(chain(4), "d4", create_steps("leaf"), existing, THREE)
     assert error.problem == OutcomeProblem.TOO_DEEP
     assert error.message == "'d4' is decision number 4 on its way; the limit is 3"
-    assert expand(chain(4), "d4", create_steps("leaf"), existing, ExpansionLimits(max_decision_depth=4)).steps
+    four = ExpansionLimits(ALONE.replace(max_decision_depth=4))
+    assert expand(chain(4), "d4", create_steps("leaf"), existing, four).steps
 
 
 def test_a_decision_that_was_not_taken_does_not_count_as_depth() -> None:
@@ -192,20 +195,26 @@ def test_a_decision_that_was_not_taken_does_not_count_as_depth() -> None:
         Spec("z", depends_on=("d3",)),
     )
     existing = [step("d1", open=False), step("y", open=False), step("join", open=False), step("d3")]
-    assert expand(plan, "d3", create_steps("z"), existing, ExpansionLimits(max_decision_depth=2)).steps
+    assert expand(
+        plan,
+        "d3",
+        create_steps("z"),
+        existing,
+        ExpansionLimits(ALONE.replace(max_decision_depth=2)),
+    ).steps
 
 
 def test_a_decision_may_create_so_many_steps_and_no_more() -> None:
     plan = build_plan(Spec("d", DECISION), *(Spec(f"s{n}", depends_on=("d",)) for n in range(5)))
     names = [f"s{n}" for n in range(5)]
-    limits = ExpansionLimits(max_steps_per_decision=4, warn_steps_per_decision=3)
+    limits = ExpansionLimits(ALONE.replace(max_steps_per_decision=4, warn_threshold_steps=3))
     assert refused(plan, "d", create_steps(*names), limits=limits).problem == OutcomeProblem.TOO_MANY_STEPS
     expansion = expand(plan, "d", create_steps(*names[:3]), [step("d")], limits)
     assert expansion.warnings == ("'d' names 3 steps; the limit is 4",)
 
 
 def test_disabled_decisions_count_as_no_branches() -> None:
-    limits = ExpansionLimits(decisions_enabled=False)
+    limits = ExpansionLimits(ALONE.replace(enabled=False))
     expansion = expand(APPROVAL, "route", create_steps("auto"), [step("validate", open=False), step("route")], limits)
     assert created(expansion) == {"finalize": ("route",), "notify": ("finalize",)}
     assert expansion.warnings == ("decisions are disabled: 'route' counts as no_branches",)
@@ -313,7 +322,7 @@ def test_an_unknown_worker_step_is_refused() -> None:
 
 
 def test_a_step_may_cut_so_many_batches_and_no_more() -> None:
-    limits = ExpansionLimits(max_batches_per_step=2)
+    limits = ExpansionLimits(batches=BatchProcessing(max_batches_per_step=2))
     assert len(created(expand(CSV, "analyze", create_batches("process", 2), [step("analyze")], limits))) == 4
 
     error = refused(CSV, "analyze", create_batches("process", 3), limits=limits)
@@ -324,7 +333,8 @@ def test_a_step_may_cut_so_many_batches_and_no_more() -> None:
 
 
 def test_disabled_batch_processing_refuses_batchable_steps() -> None:
-    error = refused(CSV, "analyze", create_batches("process", 1), limits=ExpansionLimits(batches_enabled=False))
+    limits = ExpansionLimits(batches=BatchProcessing(enabled=False))
+    error = refused(CSV, "analyze", create_batches("process", 1), limits=limits)
     assert error.problem == OutcomeProblem.DISABLED
 
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from tasker.engine.expansion.choices import ExpansionLimits
 from tasker.engine.expansion.graph import ExistingStep, NewStep
 from tasker.engine.expansion.planner import expand, expand_resolved
+from tasker.settings.execution import DecisionPoints
 from tasker.template.plan import Plan
 from tasker.template.step_types import StepType
 from tests.support.random_plans import Scenario, scenarios
 
-UNLIMITED = ExpansionLimits(max_decision_depth=100)
+UNLIMITED = ExpansionLimits(DecisionPoints.for_single_process().replace(max_decision_depth=100))
 
 
 # The naive model: from the choices alone, without any order of events.

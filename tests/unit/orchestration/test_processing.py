@@ -21,6 +21,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration import results as processing
 from tasker.orchestration.finalization import FinalizationConsumer
 from tasker.orchestration.results import ResultProcessor
+from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 from tasker_memory.backend import MemoryBackend
 from tests.support.random_plans import DECISION, Spec, build_plan
@@ -97,7 +98,7 @@ async def test_an_expansion_whose_graph_changes_again_and_again_is_brought_again
 async def test_the_rule_for_blocked_tasks_reaches_the_database() -> None:
     database = Database(lambda args: {})
     args: Any = {"worker": CALLER.worker, "items": []}
-    await engine_on(database, FleetRules(on_blocked="wait")).call("advance", args)
+    await engine_on(database, FleetRules(execution=Execution(on_blocked="wait"))).call("advance", args)
 
     (sent,) = database.calls
     assert sent["on_blocked"] == "wait"

@@ -22,7 +22,7 @@ from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import ClosedGate
 from tasker.server.plugin_routes import Permission, needs, offered_routers, plugin_router
 from tasker.services.fleet.metrics import AccessCounts
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 from tests.docs.snippets import snippets
 from tests.support.strangers import install_plugin
 from tools.openapi import FILE
@@ -30,8 +30,8 @@ from tools.openapi import FILE
 READS, STEERS = needs(Permission.TASKS_READ), needs(Permission.TASKS_CANCEL)
 PAGE = Path(__file__).parents[3] / "docs" / "writing-plugins.md"
 KEYS = (
-    ApiKey("reader", ("tasks:read", "tasks:list"), "reader"),
-    ApiKey("of the shop", ("tasks:*",), "shopkeeper", ("shop",)),
+    ApiKeyEntry(key="reader", permissions=("tasks:read", "tasks:list"), name="reader"),
+    ApiKeyEntry(key="of the shop", permissions=("tasks:*",), name="shopkeeper", namespaces=("shop",)),
 )
 
 
@@ -76,7 +76,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     (snippet,) = [each.text for each in snippets(PAGE.read_text()) if "def tasker_routers" in each.text]
     exec(snippet.replace('"/shop"', '"/page"'), names)
     routers = offered_routers(plugins(till=working, page=names["tasker_routers"]), paths())
-    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=KEYS)))
+    gate = ClosedGate(Authenticator(Auth(enabled=True, api_keys_enabled=True, api_keys=KEYS)))
     transport = httpx.ASGITransport(app=application(program, Options(routers=routers), gate))
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as made:
         yield made

@@ -13,12 +13,12 @@ from opentelemetry.proto.logs.v1.logs_pb2 import SeverityNumber
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.resources import Resource
-from pydantic import ValidationError
 
 from tasker.logging import log_info
 from tasker.logging.current_step import covering
 from tasker.logging.format import JsonFormatter
 from tasker.logging.lines import TRACE, log_line
+from tasker.settings.table import InvalidTable
 from tasker_otel import OpenTelemetry
 from tasker_otel.logs import LogHandler, LogSender, log_record_of
 from tasker_otel.table import OtelTable
@@ -244,5 +244,5 @@ def test_a_program_without_logging_keeps_the_warnings_that_python_shows(
 
 
 def test_another_exporter_of_logs_is_refused() -> None:
-    with pytest.raises(ValidationError):
-        OtelTable.model_validate({"logs": "console"})
+    with pytest.raises(InvalidTable):
+        OtelTable.parse({"logs": "console"})

@@ -33,7 +33,7 @@ NOW = int(datetime(2026, 11, 22, 9, 13, 30, tzinfo=UTC).timestamp()) * 1000 + 48
 
 def logs(folder: Path, **settings: object) -> tuple[Logs, Path]:
     plugin, file = Logs(), folder / "deep" / "journal.jsonl"
-    plugin.tasker_configured(LogsTable.model_validate({"path": str(file), **settings}))
+    plugin.tasker_configured(LogsTable.parse({"path": str(file), **settings}))
     return plugin, file
 
 

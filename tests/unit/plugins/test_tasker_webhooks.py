@@ -63,10 +63,10 @@ def test_while_a_secret_is_exchanged_both_sign() -> None:
 )
 def test_an_endpoint_that_cannot_be_meant_is_refused(field: str, value: Any) -> None:
     right = {"name": "billing", "url": "https://example.com/in", "secrets": [PUBLISHED]}
-    Endpoint(**right)
+    Endpoint.parse(right)
 
     with pytest.raises(ValueError, match=field):
-        Endpoint(**{**right, field: value})
+        Endpoint.parse({**right, field: value})
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tasker.app.configured import configured
-from tasker.app.configured.resilience import storm_settings
-from tasker.orchestration.failure_storms import FailureBurstSettings
 from tasker.resilience.breakers import BreakerPolicies
+from tasker.settings.breakers import FailureStorm
 from tasker.settings.check import check
+from tasker.settings.installed_tables import settings_model
 from tasker.settings.model import Settings
 from tasker.settings.nested import nested
 from tasker.template.plan import BreakerPolicy
@@ -75,6 +75,6 @@ def test_a_component_s_own_threshold_wins() -> None:
 
 
 def test_storms_are_off_until_a_number_is_set() -> None:
-    assert storm_settings(Settings()) == FailureBurstSettings(failures=0)
+    assert configured(settings_model()()).sweeps.bursts == FailureStorm(failures=0)
     found = settings(common__failure_storm__failures=9, common__failure_storm__pauses="step")
-    assert storm_settings(found) == FailureBurstSettings(9, 600, "step", 0)
+    assert configured(found).sweeps.bursts == FailureStorm(failures=9, window_seconds=600, pauses="step")

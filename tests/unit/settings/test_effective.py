@@ -15,16 +15,15 @@ import tasker_redis.settings
 from tasker.app.configured import UNCONFIGURED, Configured, from_environment
 from tasker.cli.commands.config_check import chosen
 from tasker.cli.commands.config_text import explained
-from tasker.logging.step_log import LEVELS
 from tasker.redaction import REDACTED
+from tasker.settings.catalogue import by_path
+from tasker.settings.nested import leaves, nested
 from tasker.template.plan import RetryPolicy
 
 Leaf = tuple[str, Callable[[Any], Any]]
 BREAKERS, EVENTS = "common.circuit_breakers.component_configs", "event_systems"
 WORKER, ORCHESTRATION = "worker.event_systems.worker", "orchestration.event_systems.orchestration"
 DECISIONS, DISPATCH = "orchestration.decision_points", "worker.mpsc_channels.handler_dispatch"
-STALE = "orchestration.dlq.staleness_detection"
-LIMITS = f"{STALE}.thresholds"
 DEPTHS, QUEUES = "common.queues.pgmq.queue_depth_thresholds", "common.queues.orchestration_queues"
 
 
@@ -40,17 +39,13 @@ def unless_empty(path: str) -> Leaf:
     return path, lambda value: value or None
 
 
-def events(system: str, health: str) -> dict[str, Leaf]:
+def events(system: str) -> dict[str, Leaf]:
     return {
         "system_id": same(f"{system}.system_id"),
         "deployment_mode": same(f"{system}.deployment_mode"),
         "lost_poll_ms": same("common.queues.pgmq.poll_interval_ms"),
         "listen_url": unless_empty("common.database.listen_url"),
         "health_check_interval_seconds": same(f"{system}.timing.health_check_interval_seconds"),
-        "health_enabled": same(f"{health}.enabled"),
-        "max_consecutive_errors": same(f"{health}.max_consecutive_errors"),
-        "error_rate_threshold_per_minute": same(f"{health}.error_rate_threshold_per_minute"),
-        "performance_monitoring_enabled": same(f"{health}.performance_monitoring_enabled"),
     }
 
 
@@ -58,73 +53,15 @@ def below(prefix: str, leaves: dict[str, Leaf]) -> dict[str, Leaf]:
     return {f"{prefix}.{name}": leaf for name, leaf in leaves.items()}
 
 
-WEB = "orchestration.web"
 LEAVES: dict[str, Leaf] = {
     "database_url": unless_empty("common.database.url"),
+    "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
     "backend": same("common.queues.backend"),
     "context_limit_bytes": same("common.execution.context_limit_bytes"),
     "namespaces": (f"{WORKER}.metadata.fallback_poller.supported_namespaces", tuple),
     "importable": ("worker.handlers.allow", tuple),
     "search_paths": ("common.task_templates.search_paths", tuple),
     "log_format": same("common.log.format"),
-    "http.enabled": same(f"{WEB}.enabled"),
-    "http.request_seconds": times(f"{WEB}.request_timeout_ms", 0.001),
-    "http.config_endpoint": same(f"{WEB}.config_endpoint_enabled"),
-    "http.root_path": same(f"{WEB}.root_path"),
-    "http.cors_origins": (f"{WEB}.cors_origins", tuple),
-    "http.trusted_hosts": (f"{WEB}.trusted_hosts", tuple),
-    "http.body_bytes": same(f"{WEB}.max_body_bytes"),
-    "http.streams": same(f"{WEB}.max_streams"),
-    "http.requests_per_second": same(f"{WEB}.requests_per_second"),
-    "http.request_burst": same(f"{WEB}.request_burst"),
-    "http.connections_per_client": same(f"{WEB}.max_connections_per_client"),
-    **{
-        f"{process}.tls_{file}_path": same(f"{web}.tls_{file}_path")
-        for process, web in (("http", WEB), ("worker_port", "worker.web"))
-        for file in ("certificate", "key")
-    },
-    **{
-        f"{process}.auth.{ours}": same(f"{web}.auth.{theirs}")
-        for process, web in (("http", WEB), ("worker_port", "worker.web"))
-        for ours, theirs in (
-            ("enabled", "enabled"),
-            ("api_key", "api_key"),
-            ("api_key_header", "api_key_header"),
-            ("api_keys_enabled", "api_keys_enabled"),
-            ("verification_method", "jwt_verification_method"),
-            ("public_key", "jwt_public_key"),
-            ("public_key_path", "jwt_public_key_path"),
-            ("private_key", "jwt_private_key"),
-            ("jwks_url", "jwks_url"),
-            ("jwks_refresh_seconds", "jwks_refresh_interval_seconds"),
-            ("jwks_private_addresses", "jwks_private_addresses"),
-            ("audience", "jwt_audience"),
-            ("issuer", "jwt_issuer"),
-            ("token_hours", "jwt_token_expiry_hours"),
-            ("permissions_claim", "permissions_claim"),
-            ("strict_validation", "strict_validation"),
-            ("log_unknown_permissions", "log_unknown_permissions"),
-        )
-    },
-    "http.auth.api_keys": (f"{WEB}.auth.api_keys", tuple),
-    "worker_port.auth.api_keys": ("worker.web.auth.api_keys", tuple),
-    "worker_port.enabled": same("worker.web.enabled"),
-    "worker_port.request_seconds": times("worker.web.request_timeout_ms", 0.001),
-    "worker_port.config_endpoint": same("worker.web.config_endpoint_enabled"),
-    "http.pool.max_connections": same(f"{WEB}.database_pools.web_api_max_connections"),
-    "http.pool.min_connections": same(f"{WEB}.database_pools.web_api_pool_size"),
-    "http.pool.acquire_timeout": same(f"{WEB}.database_pools.web_api_connection_timeout_seconds"),
-    "http.pool.idle_timeout": same(f"{WEB}.database_pools.web_api_idle_timeout_seconds"),
-    "http.pool.total_hint": same(f"{WEB}.database_pools.max_total_connections_hint"),
-    "shutdown_seconds": times("orchestration.shutdown_timeout_ms", 0.001),
-    "database.statement_timeout_ms": same("common.database.statement_timeout_ms"),
-    "database.connect_wait_seconds": same("common.database.connect_wait_seconds"),
-    "database.pool.max_connections": same("common.database.pool.max_connections"),
-    "database.pool.min_connections": same("common.database.pool.min_connections"),
-    "database.pool.acquire_timeout": same("common.database.pool.acquire_timeout_seconds"),
-    "database.pool.idle_timeout": same("common.database.pool.idle_timeout_seconds"),
-    "database.pool.max_lifetime": same("common.database.pool.max_lifetime_seconds"),
-    "database.pool.slow_acquire": times("common.database.pool.slow_acquire_threshold_ms", 0.001),
     "queue_names.task_requests": same(f"{QUEUES}.task_requests"),
     "queue_names.step_results": same(f"{QUEUES}.step_results"),
     "queue_names.task_finalizations": same(f"{QUEUES}.task_finalizations"),
@@ -133,81 +70,11 @@ LEAVES: dict[str, Leaf] = {
     "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
-    "worker.concurrency": same(f"{DISPATCH}.max_concurrent_handlers"),
-    "worker.threads": same("worker.execution.threads"),
-    "worker.window": same("common.execution.enqueue_window"),
-    "worker.timeout_ms": same(f"{DISPATCH}.handler_timeout_ms"),
-    "worker.grace_ms": same("worker.lease.grace_ms"),
-    "worker.lease_ms": same("worker.lease.lease_ms"),
-    "worker.result_path": same("worker.execution.result_path"),
-    "worker.result_limit_bytes": same("common.execution.result_limit_bytes"),
-    "worker.completion_buffer.size": same(f"{DISPATCH}.completion_buffer_size"),
-    "worker.completion_buffer.warning_share": same("common.mpsc_channels.overflow_policy.log_warning_threshold"),
-    "worker.starvation_ms": same("worker.mpsc_channels.ffi_dispatch.starvation_warning_threshold_ms"),
-    "worker.publisher_timeout_ms": same("worker.mpsc_channels.ffi_dispatch.callback_timeout_ms"),
-    "worker.event_buffer": same("worker.mpsc_channels.domain_events.command_buffer_size"),
-    "worker.subscribers.buffer": same("worker.mpsc_channels.in_process_events.broadcast_buffer_size"),
-    "worker.subscribers.timeout_ms": same("worker.mpsc_channels.in_process_events.dispatch_timeout_ms"),
-    "worker.subscribers.log_errors": same("worker.mpsc_channels.in_process_events.log_subscriber_errors"),
-    "worker.seen_events": same(f"{WORKER}.metadata.in_process_events.deduplication_cache_size"),
-    "worker.log_dropped_events": same("worker.mpsc_channels.domain_events.log_dropped_events"),
-    "worker.event_drain_ms": same("worker.mpsc_channels.domain_events.shutdown_drain_timeout_ms"),
-    "worker.kept_log_level": ("worker.execution.keep_logs", LEVELS.get),
-    "worker.kept_log_lines": same("worker.execution.kept_log_lines"),
-    "worker.loop_lag_ms": same("worker.execution.loop_lag_warning_ms"),
-    "worker.rules.on_blocked": same("common.execution.on_blocked"),
-    "worker.rules.window": same("common.execution.enqueue_window"),
     "worker.rules.hidden_seconds": same("common.queues.default_visibility_timeout_seconds"),
-    "worker.rules.log_expansions": same(f"{DECISIONS}.enable_detailed_logging"),
-    "worker.rules.limits.max_decision_depth": same(f"{DECISIONS}.max_decision_depth"),
-    "worker.rules.limits.warn_decision_depth": same(f"{DECISIONS}.warn_threshold_depth"),
-    "worker.rules.limits.max_steps_per_decision": same(f"{DECISIONS}.max_steps_per_decision"),
-    "worker.rules.limits.warn_steps_per_decision": same(f"{DECISIONS}.warn_threshold_steps"),
-    "worker.rules.limits.decisions_enabled": same(f"{DECISIONS}.enabled"),
-    "worker.rules.limits.batches_enabled": same("orchestration.batch_processing.enabled"),
-    "worker.rules.limits.max_batches_per_step": same("orchestration.batch_processing.max_batches_per_step"),
-    **below("worker.events", events(WORKER, f"{WORKER}.health")),
+    **below("worker.events", events(WORKER)),
     "worker.events.poll_ms": same(f"{WORKER}.metadata.fallback_poller.polling_interval_ms"),
-    **{
-        f"worker.events.{name}": same(f"{WORKER}.metadata.listener.{name}")
-        for name in (
-            "connection_timeout_seconds",
-            "event_timeout_seconds",
-            "retry_interval_seconds",
-            "max_retry_attempts",
-        )
-    },
-    **below("orchestrator_events", events(ORCHESTRATION, f"{ORCHESTRATION}.health")),
+    **below("orchestrator_events", events(ORCHESTRATION)),
     "orchestrator_events.poll_ms": times(f"{ORCHESTRATION}.timing.fallback_polling_interval_seconds", 1000),
-    "sweeps.slice": same("common.sweep.slice"),
-    "sweeps.hint_grace_ms": same("common.sweep.hint_grace_ms"),
-    "sweeps.park_grace_ms": same("common.sweep.park_grace_ms"),
-    "sweeps.idle_grace_ms": same("common.sweep.idle_grace_ms"),
-    "sweeps.interval_ms": times(
-        "orchestration.event_systems.task_readiness.timing.fallback_polling_interval_seconds", 1000
-    ),
-    "sweeps.unserved_ms": ("common.sweep.unserved_timeout_seconds", lambda value: value * 1000 or None),
-    "sweeps.forget_ms": times("common.sweep.forget_workers_after_seconds", 1000),
-    "sweeps.staleness.enabled": same("orchestration.dlq.staleness_detection.enabled"),
-    "sweeps.staleness.dry_run": same(f"{STALE}.dry_run"),
-    "sweeps.staleness.slice": same(f"{STALE}.batch_size"),
-    "sweeps.staleness.interval_ms": times(f"{STALE}.detection_interval_seconds", 1000),
-    "sweeps.staleness.to_error": same(f"{STALE}.actions.auto_transition_to_error"),
-    "sweeps.staleness.to_dlq": same(f"{STALE}.actions.auto_move_to_dlq"),
-    "sweeps.staleness.channel": same(f"{STALE}.actions.event_channel"),
-    "sweeps.staleness.limits.waiting_for_dependencies_minutes": same(f"{LIMITS}.waiting_for_dependencies_minutes"),
-    "sweeps.staleness.limits.waiting_for_retry_minutes": same(f"{LIMITS}.waiting_for_retry_minutes"),
-    "sweeps.staleness.limits.steps_in_process_minutes": same(f"{LIMITS}.steps_in_process_minutes"),
-    "sweeps.staleness.limits.task_max_lifetime_minutes": times(f"{LIMITS}.task_max_lifetime_hours", 60),
-    "sweeps.staleness.limits.checkpoint_stall_minutes": same("orchestration.batch_processing.checkpoint_stall_minutes"),
-    "sweeps.retention.interval_ms": times("common.retention.interval_seconds", 1000),
-    "sweeps.retention.slice_steps": same("common.retention.batch_size"),
-    "sweeps.retention.events_ms": times("common.retention.events_days", 86_400_000),
-    "worker.rules.dead_letters": same("orchestration.dlq.enabled"),
-    "sweeps.storms.failures": same("common.failure_storm.failures"),
-    "sweeps.storms.window_seconds": same("common.failure_storm.window_seconds"),
-    "sweeps.storms.pauses": same("common.failure_storm.pauses"),
-    "sweeps.storms.resume_seconds": same("common.failure_storm.resume_seconds"),
     **{
         f"breakers.{ours}.{name}": same(f"{BREAKERS}.{theirs}.{name}")
         for ours, theirs in (("messaging", "messaging"), ("database", "web"), ("task_readiness", "task_readiness"))
@@ -225,23 +92,48 @@ BY_TWO = {
     "retry.jitter",
     "environment",
     "worker.name",
-    "http.bind_address",
-    "worker_port.bind_address",
-    "sweeps.retention.rules",
-    "worker.error_rules",
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     "origin",
+    "orchestrator_events.listener",
     *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
-    *("sweeps.repair_ms", "sweeps.whole"),
-    *(f"orchestrator_events.{name}" for name in ("connection_timeout_seconds", "event_timeout_seconds")),
-    *(f"orchestrator_events.{name}" for name in ("retry_interval_seconds", "max_retry_attempts")),
+    "sweeps.repair_ms",
+    "sweeps.whole",
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
 }
 """What no setting says; the tables of backends are below."""
+
+TABLES = {
+    "worker.events.listener": f"{WORKER}.metadata.listener",
+    "worker.events.health": f"{WORKER}.health",
+    "orchestrator_events.health": f"{ORCHESTRATION}.health",
+    "worker.rules.execution": "common.execution",
+    "worker.rules.limits.decisions": "orchestration.decision_points",
+    "worker.rules.limits.batches": "orchestration.batch_processing",
+    "worker.rules.dead_letters": "orchestration.dlq",
+    "worker.dispatch": "worker.mpsc_channels.handler_dispatch",
+    "worker.hand_off": "worker.mpsc_channels.ffi_dispatch",
+    "worker.execution": "worker.execution",
+    "worker.lease": "worker.lease",
+    "worker.limits": "common.execution",
+    "worker.overflow": "common.mpsc_channels.overflow_policy",
+    "worker.domain_events": "worker.mpsc_channels.domain_events",
+    "worker.subscribers": "worker.mpsc_channels.in_process_events",
+    "worker.seen_events": "worker.event_systems.worker.metadata.in_process_events",
+    "http": "orchestration.web",
+    "worker_port": "worker.web",
+    "database": "common.database",
+    "sweeps.ages": "common.sweep",
+    "sweeps.timing": "orchestration.event_systems.task_readiness.timing",
+    "sweeps.bursts": "common.failure_storm",
+    "sweeps.dead_letters": "orchestration.dlq",
+    "sweeps.batches": "orchestration.batch_processing",
+    "sweeps.retention": "common.retention",
+}
+"""Tables that components take as they are."""
 
 INHERITED = """
 [common.circuit_breakers.default_config]
@@ -277,6 +169,12 @@ def assert_told(made: Configured, context: str) -> None:
             told = explained(path, found)["value"]
             told = found.value(path) if told == REDACTED else told
             assert value == pytest.approx(meaning(told)) if isinstance(value, float) else value == meaning(told), name
+        if name in TABLES:
+            own = dict(leaves(nested({TABLES[name]: value.to_dict()})))
+            told = {path: explained(path, found)["value"] for path in own if not by_path()[path].reserved}
+            assert {path: found.value(path) if text == REDACTED else text for path, text in told.items()} == {
+                path: own[path] for path in told
+            }
     kinds = {
         "rabbitmq": tasker_rabbitmq.settings.RabbitmqSettings,
         "redis": tasker_redis.settings.RedisSettings,
@@ -292,7 +190,8 @@ def assert_told(made: Configured, context: str) -> None:
 
 
 def test_every_leaf_of_a_process_has_a_place_in_the_table() -> None:
-    assert {name for name, _ in leaves_of(replace(UNCONFIGURED, retry=RetryPolicy()))} == {*LEAVES, *BY_TWO, *NOT_SET}
+    named = {*LEAVES, *TABLES, *BY_TWO, *NOT_SET}
+    assert {name for name, _ in leaves_of(replace(UNCONFIGURED, retry=RetryPolicy()))} == named
 
 
 @pytest.mark.parametrize("context", ["worker", "orchestration", "complete"])

@@ -5,32 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasker.app.configured import Configured, configured
-from tasker.settings.authentication import AuthSettings
 from tasker.settings.catalogue import Parameter, is_live
 from tasker.settings.check import check
+from tasker.settings.http import Auth
 from tasker.settings.nested import nested
 from tests.support.parameters import READ, changed, companions
 from tests.support.tables import for_each
 
 
 def live_part(found: Configured) -> tuple[object, ...]:
-    let_in = [replace(each.auth, enabled=False, api_key_header="") for each in (found.http, found.worker_port)]
-    return (found.breakers, found.worker.events, found.worker.error_rules, found.orchestrator_events, *let_in)
+    let_in = [each.auth.replace(enabled=False, api_key_header="") for each in (found.http, found.worker_port)]
+    return (found.breakers, found.worker.events, found.worker.execution.error_rules, found.orchestrator_events, *let_in)
 
 
 def rest(found: Configured) -> Configured:
     default = Configured()
-    worker = replace(found.worker, events=default.worker.events, error_rules=())
+    worker = replace(
+        found.worker, events=default.worker.events, execution=found.worker.execution.replace(error_rules=())
+    )
     found = replace(
         found,
-        http=replace(found.http, auth=_whether(found.http.auth)),
-        worker_port=replace(found.worker_port, auth=_whether(found.worker_port.auth)),
+        http=found.http.replace(auth=_whether(found.http.auth)),
+        database=found.database.replace(listen_url=""),
+        worker_port=found.worker_port.replace(auth=_whether(found.worker_port.auth)),
     )
     return replace(found, breakers=default.breakers, orchestrator_events=default.orchestrator_events, worker=worker)
 
 
-def _whether(auth: AuthSettings) -> AuthSettings:
-    return AuthSettings(enabled=auth.enabled, api_key_header=auth.api_key_header)
+def _whether(auth: Auth) -> Auth:
+    return Auth(enabled=auth.enabled, api_key_header=auth.api_key_header)
 
 
 @for_each(READ)

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 from tasker.settings import check as checking
-from tasker.settings.catalogue import Parameter, by_path, parameters, tables
+from tasker.settings.catalogue import Parameter, by_path, parameters, single_process, tables
 from tasker.settings.nested import covering, deep_merge, find, nested
 from tasker.settings.refused_keys import REFUSED
-from tasker.settings.single_process import SINGLE_PROCESS
 from tests.support.tables import for_each
 from tests.unit.settings.published import OTHER_DEFAULT, OWN, published, refused
 
@@ -104,12 +103,12 @@ def test_numbers_are_not_text_and_switches_are_not_numbers() -> None:
 
 
 def test_the_defaults_of_a_single_process_are_settings_that_hold() -> None:
-    assert set(SINGLE_PROCESS) <= set(by_path())
-    settings = check(nested(SINGLE_PROCESS)).settings
+    assert set(single_process()) <= set(by_path())
+    settings = check(nested(single_process())).settings
     assert settings is not None
-    merged = deep_merge(settings.model_dump(), nested(SINGLE_PROCESS))
-    assert all(find(merged, path) == value for path, value in SINGLE_PROCESS.items())
-    assert all(value != by_path()[path].default for path, value in SINGLE_PROCESS.items())
+    merged = deep_merge(settings.to_dict(), nested(single_process()))
+    assert all(find(merged, path) == value for path, value in single_process().items())
+    assert all(value != by_path()[path].default for path, value in single_process().items())
 
 
 def test_the_narrowest_entry_that_covers_a_path_counts() -> None:

@@ -13,30 +13,20 @@ from typing import Any
 import pytest
 
 from tasker.app import configured as seam
-from tasker.app.configured import UNCONFIGURED, Configured, configured
-from tasker.app.configured.templates import template_environment
-from tasker.db.limits import DatabaseSettings, PoolSettings
-from tasker.engine.calls import FleetRules
-from tasker.engine.expansion.choices import ExpansionLimits
-from tasker.execution.settings import WorkerSettings
+from tasker.app.configured import UNCONFIGURED, Configured, configured, template_environment
+from tasker.installed import backend_modules
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
-from tasker.orchestration.dead_letters import StalenessLimits, StalenessSettings
-from tasker.orchestration.failure_storms import FailureBurstSettings
-from tasker.orchestration.pruning import RetentionSettings
-from tasker.orchestration.sweep import SweepSettings
-from tasker.process.http_settings import HttpPool, HttpSettings, PortSettings
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import BufferLimits, DepthLimits
-from tasker.settings.authentication import ApiKey, AuthSettings
-from tasker.settings.catalogue import Parameter, by_path, parameters
+from tasker.resilience.pressure import DepthLimits
+from tasker.settings.catalogue import Parameter, by_path, parameters, single_process
 from tasker.settings.check import check
 from tasker.settings.installed_tables import plugin_tables, settings_model
 from tasker.settings.model import Settings
 from tasker.settings.nested import deep_merge, nested
 from tasker.settings.reference import reference
 from tasker.settings.refused_keys import RESERVED
-from tasker.settings.single_process import SINGLE_PROCESS
+from tasker.settings.retention import LIMITS
 from tasker.template.names import MAX_COUNT
 from tasker.template.plan import RetryPolicy
 from tests.support.parameters import READ, changed, companions
@@ -70,36 +60,22 @@ def test_every_reserved_path_names_settings() -> None:
     assert all(any(each == path or each.startswith(f"{path}.") for each in by_path()) for path in RESERVED)
 
 
+BACKENDS = [name for name, _ in backend_modules()]
 READERS: dict[Any, set[str]] = {
     Configured: {"configuration", "_configuration", "chosen", "limits", "found"},
-    WorkerSettings: {"settings", "_settings"},
-    SweepSettings: {"limits", "settings", "_settings", "sweeps"},
-    FleetRules: {"rules"},
-    ExpansionLimits: {"limits"},
     QueueNames: {"names", "self"},
     EventSettings: {"settings", "_settings"},
     BreakerPolicies: {"policies", "_policies"},
-    BufferLimits: {"limits", "self"},
-    DatabaseSettings: {"database", "_database"},
     DepthLimits: {"limits", "_limits", "self"},
-    ApiKey: {"key"},
-    AuthSettings: {"settings", "_settings", "auth"},
-    HttpPool: {"pool"},
-    HttpSettings: {"http"},
-    PortSettings: {"port", "worker_port", "http"},
-    PoolSettings: {"pool", "settings"},
-    RetentionSettings: {"settings", "_settings"},
-    StalenessLimits: {"limits"},
-    StalenessSettings: {"settings", "_settings"},
-    FailureBurstSettings: {"settings"},
 }
 """What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""
 
 
 @cache
-def attributes() -> frozenset[tuple[str, str]]:
-    """Who is asked for which attribute, outside of the settings themselves and of the seam."""
-    files = [file for file in (ROOT / "tasker").rglob("*.py") if file.parent.name not in ("configured", "settings")]
+def attributes(*without: str) -> frozenset[tuple[str, str]]:
+    """Who is asked for which attribute, outside of these folders."""
+    everything = [file for folder in ("tasker", "plugins") for file in (ROOT / folder).rglob("*.py")]
+    files = [file for file in everything if file.parent.name not in without]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     read = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
     return frozenset((name_of(node.value), node.attr) for node in read)
@@ -112,7 +88,20 @@ def name_of(value: ast.expr) -> str:
 
 
 def is_read(kind: Any, field: str) -> bool:
-    return any((reader, field) in attributes() for reader in READERS[kind])
+    return any((reader, field) in attributes("configured", "settings") for reader in READERS[kind])
+
+
+def overruling_or_foreign(parameter: Parameter) -> bool:
+    """A setting of a backend: it gets its table as a dict; and one that takes the place of another."""
+    return parameter.overrules is not None or parameter.path.startswith(
+        tuple(f"common.queues.{name}." for name in BACKENDS)
+    )
+
+
+@for_each([parameter for parameter in READ if not overruling_or_foreign(parameter)])
+def test_a_setting_is_read_by_its_name(parameter: Parameter) -> None:
+    by_name = {*LIMITS, "preset"}
+    assert parameter.name in by_name or any(parameter.name == name for _, name in attributes())
 
 
 @pytest.mark.parametrize("kind", READERS, ids=lambda kind: kind.__name__)
@@ -121,12 +110,12 @@ def test_what_the_settings_become_is_used(kind: Any) -> None:
 
 
 def test_what_is_only_named_somewhere_is_not_used() -> None:
-    assert any(name == "correlation_id" for _, name in attributes())
-    assert not is_read(WorkerSettings, "correlation_id")
+    assert any(name == "correlation_id" for _, name in attributes("configured", "settings"))
+    assert not is_read(BreakerPolicies, "correlation_id")
 
 
 def test_without_a_file_everything_is_as_the_settings_of_a_single_process_say() -> None:
-    single = check(nested(SINGLE_PROCESS)).settings
+    single = check(nested(single_process())).settings
     assert single is not None
     made = configured(single)
     assert made.retry == RetryPolicy()  # what is stored with a template for which nobody has said anything

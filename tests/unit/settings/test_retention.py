@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from tasker.app.configured.engine import retention_settings
 from tasker.settings.check import check
 from tasker.settings.nested import nested
-from tasker.settings.retention import RetentionRule
+from tasker.settings.retention import RetentionRule, retention_rules
 
 
 def configured_rules(**values: Any) -> list[RetentionRule]:
     settings = check(nested({f"common.retention.{name}": value for name, value in values.items()})).settings
     assert settings is not None
-    return list(retention_settings(settings).rules)
+    return list(retention_rules(settings.common.retention))
 
 
 def test_without_configuration_nobody_looks() -> None:

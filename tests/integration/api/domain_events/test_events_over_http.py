@@ -21,7 +21,7 @@ from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import ClosedGate
 from tasker.server.sockets import HttpServer, listen
 from tasker.services.event_subscriptions import SubscriptionLost
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 from tasker.template import compile_text
 from tasker.views.events import EventFilter
 
@@ -74,8 +74,11 @@ async def test_what_was_published_is_read_in_pages_and_as_it_comes(app: tasker.A
 
 
 async def test_confined_caller_reads_the_events_of_their_namespaces_alone(app: tasker.App) -> None:
-    keys = ApiKey("everything", ("*",), "root"), ApiKey("confined", ("*",), "keeper", ("elsewhere",))
-    gate = ClosedGate(Authenticator(AuthSettings(enabled=True, api_keys_enabled=True, api_keys=keys)))
+    keys = (
+        ApiKeyEntry(key="everything", permissions=("*",), name="root"),
+        ApiKeyEntry(key="confined", permissions=("*",), name="keeper", namespaces=("elsewhere",)),
+    )
+    gate = ClosedGate(Authenticator(Auth(enabled=True, api_keys_enabled=True, api_keys=keys)))
     server = HttpServer(application(app, Options(streams=2), gate), listen("127.0.0.1", 0), grace_seconds=5)
     for namespace in ("shop", "elsewhere"):
         (plan,) = compile_text(TEMPLATE.replace("namespace_name: shop", f"namespace_name: {namespace}")).plans

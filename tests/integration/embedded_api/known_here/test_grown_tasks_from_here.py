@@ -18,9 +18,9 @@ import tasker
 from tasker.app.configured import configured
 from tasker.engine.calls import Engine
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.settings.catalogue import single_process
 from tasker.settings.check import check
 from tasker.settings.nested import nested
-from tasker.settings.single_process import SINGLE_PROCESS
 from tasker.views.tasks import TaskReport
 from tests.support.random_plans import (
     BATCHABLE,
@@ -224,7 +224,7 @@ def test_whatever_grows_here_is_known_as_it_is_stored(
 @pytest.fixture
 def running_app(loop: asyncio.Runner, database_url: str, registry: HandlerRegistry) -> Iterator[tasker.App]:
     url = {"common.database.url": database_url}
-    deep = check(nested({**SINGLE_PROCESS, **url, "orchestration.decision_points.max_decision_depth": 100})).settings
+    deep = check(nested({**single_process(), **url, "orchestration.decision_points.max_decision_depth": 100})).settings
     assert deep is not None
     app = tasker.App(registry=registry, configuration=configured(deep))
     loop.run(app.start())

@@ -161,9 +161,10 @@ ABANDONED = """
 import asyncio, os, sys, threading
 import tasker
 from tasker.execution.settings import WorkerSettings
+from tasker.settings.execution import Lease
 from tasker.handlers.registry.registry import HandlerRegistry
 
-app = tasker.App(sys.argv[1], registry=HandlerRegistry(), settings=WorkerSettings(lease_ms=300))
+app = tasker.App(sys.argv[1], registry=HandlerRegistry(), settings=WorkerSettings(lease=Lease(lease_ms=300)))
 asyncio.run(app.start())
 leases = [thread for thread in threading.enumerate() if thread.name.startswith("tasker-lease")]
 print("kept:", len(leases))

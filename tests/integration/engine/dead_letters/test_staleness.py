@@ -10,7 +10,8 @@ import pytest
 from tasker.engine.calls import Engine
 from tasker.messaging import MessagingService
 from tasker.messaging.backends import load_backend
-from tasker.orchestration.dead_letters import StalenessSearch, StalenessSettings
+from tasker.orchestration.dead_letters import StalenessSearch
+from tasker.settings.execution import Actions, BatchProcessing, DeadLetterSettings, Staleness
 from tasker.template.plan import Plan
 from tests.support.engine_fixture import Direct, Lab, fail, ok, operator, retry
 from tests.support.random_plans import RetryPolicy, Spec
@@ -370,7 +371,7 @@ async def test_the_lines_of_a_stale_task_say_whose_it_is(alone: Lab, caplog: pyt
     engine = Engine(Direct(alone.two), MessagingService(load_backend("pgmq", {})))
 
     with caplog.at_level("INFO", "tasker.orchestration"):
-        await StalenessSearch(engine, StalenessSettings()).search(alone.two.worker)
+        await StalenessSearch(engine, DeadLetterSettings(), BatchProcessing()).search(alone.two.worker)
 
     correlation, namespace = f"correlation_id={task}", f"namespace={alone.namespace}"
     ended, stale = caplog.messages
@@ -382,8 +383,9 @@ async def test_a_search_counts_what_it_has_found_and_how_long_it_took(alone: Lab
     alone.running(declared(alone, Spec("a"), **TWO_MINUTES))
     at(alone, 3)
     engine = Engine(Direct(alone.two), MessagingService(load_backend("pgmq", {})))
-    one, other = (StalenessSearch(engine, StalenessSettings(to_error=to_error)) for to_error in (True, False))
-
+    careful = Staleness(actions=Actions(auto_transition_to_error=False))
+    tables = DeadLetterSettings(), DeadLetterSettings(staleness_detection=careful)
+    one, other = (StalenessSearch(engine, table, BatchProcessing()) for table in tables)
     for search in (one, other, one):
         await search.search(alone.two.worker)
 

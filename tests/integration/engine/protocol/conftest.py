@@ -6,7 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -21,11 +21,17 @@ from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.settings.execution import Sweep
 from tasker.template.plan import Plan
 from tests.support.engine_fixture import Item, Lab
 
-AT_ONCE = SweepSettings(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0, repair_ms=0)
+AT_ONCE = SweepSettings(Sweep(hint_grace_ms=0, park_grace_ms=0, idle_grace_ms=0), repair_ms=0)
 """A sweep without patience: whatever is not exactly right at this moment would be found."""
+
+
+def at_once(**ages: Any) -> SweepSettings:
+    """That sweep with other ages."""
+    return replace(AT_ONCE, ages=AT_ONCE.ages.replace(**ages))
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tasker.orchestration.pending_work import ExclusiveTurns
 from tasker.orchestration.queue_actors import PausableInbox, QueuePauses
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
+from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, at_once, result_of
 from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting
 from tests.integration.engine.protocol.messages.test_wakeups import heard
 from tests.integration.engine.protocol.sweeping.test_turns import Time
@@ -43,7 +42,7 @@ async def parked(queued: Queued) -> Item:
 
 def looked(orchestra: Orchestra, settings: Any = AT_ONCE) -> Answer:
     """What a sweep would find now."""
-    args = {"park_grace_ms": settings.park_grace_ms, "idle_grace_ms": settings.idle_grace_ms}
+    args = {"park_grace_ms": settings.ages.park_grace_ms, "idle_grace_ms": settings.ages.idle_grace_ms}
     queues = {"results_queue": RESULTS, "finalizations_queue": FINALIZATIONS}
     return orchestra.lab.one.core("sweep", {**args, **queues})
 
@@ -90,7 +89,7 @@ async def test_what_waited_for_the_end_of_a_pause_is_not_taken_for_lost_at_once(
     """Orchestrators have as long to take it as if it had come now; who lost its message then is found."""
     lab = queued.lab
     claim = await parked(queued)
-    patient = replace(AT_ONCE, park_grace_ms=60_000)
+    patient = at_once(park_grace_ms=60_000)
     assert looked(queued, patient)["parked"]
     pause(lab, RESULTS)
     resume(lab, RESULTS)
@@ -111,7 +110,7 @@ async def test_a_sweep_evaluates_no_task_while_finalizations_are_paused(orchestr
     assert not lab.task(task).complete
 
     resume(lab, FINALIZATIONS)
-    assert "unfinished" not in looked(orchestra, replace(AT_ONCE, idle_grace_ms=60_000))
+    assert "unfinished" not in looked(orchestra, at_once(idle_grace_ms=60_000))
     assert await orchestra.sweep() == {"not_finished": 1}
     assert lab.task(task).state == "complete"
 

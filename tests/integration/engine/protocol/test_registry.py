@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 from tasker.engine.plans import PlanStore
 from tasker.orchestration.sweep import Sweeper
 from tasker.services.fleet.overview import Workers
 from tasker.views.fleet import WorkerInfo
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.integration.engine.protocol.conftest import Orchestra, at_once
 from tests.support.command_line import invoke
 from tests.support.engine_fixture import Item, Lab, Session, change
 
@@ -28,8 +27,8 @@ def refuse(session: Session, claim: Item) -> None:
     session.advance(change("release", claim, n={"unserved": "missing.handler"}))
 
 
-async def impatient_sweep(orchestra: Orchestra, unserved_ms: int | None = 0) -> dict[str, int]:
-    settings = replace(AT_ONCE, unserved_ms=unserved_ms)
+async def impatient_sweep(orchestra: Orchestra, unserved_seconds: float = 0.001) -> dict[str, int]:
+    settings = at_once(unserved_timeout_seconds=unserved_seconds)
     plans = PlanStore(orchestra.engine.connection)
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), settings)
     return dict(+await sweeper.sweep(orchestra.caller()))
@@ -104,7 +103,7 @@ async def test_without_a_limit_a_step_waits_for_ever(orchestra: Orchestra) -> No
     task, claims = lab.running(lab.chain(1))
     refuse(lab.one, claims["s0"])
 
-    assert not await impatient_sweep(orchestra, None)
+    assert not await impatient_sweep(orchestra, 0)
     assert await impatient_sweep(orchestra) == {"nobody_serves": 1}
     assert lab.states(task) == {"s0": "error"}
 
@@ -149,7 +148,10 @@ async def test_a_process_that_went_silent_is_lost_and_forgotten_after_a_time(orc
     await orchestra.sweep()
     assert (await entry(orchestra, lab.one.worker)).state == "lost", "kept for a day"
 
-    plans, patient = PlanStore(orchestra.engine.connection), replace(AT_ONCE, forget_ms=60_000)
+    plans, patient = (
+        PlanStore(orchestra.engine.connection),
+        at_once(forget_workers_after_seconds=60),
+    )
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), patient)
     for silent, is_known in ((30, True), (90, False)):
         ended = "update tasker.workers set lease_until = tasker.now() - %s * interval '1 s' where worker_uuid = %s"
@@ -181,10 +183,10 @@ async def test_a_step_whose_handler_somebody_had_until_lately_does_not_fail(orch
     )
 
     lab.observer.execute(expire, 30, lab.two.worker)
-    assert not await impatient_sweep(orchestra, unserved_ms=60_000)
+    assert not await impatient_sweep(orchestra, unserved_seconds=60)
 
     lab.observer.execute(expire, 90, lab.two.worker)
-    assert await impatient_sweep(orchestra, unserved_ms=60_000) == {"nobody_serves": 1}
+    assert await impatient_sweep(orchestra, unserved_seconds=60) == {"nobody_serves": 1}
 
 
 async def test_steps_that_nobody_serves_are_one_group_of_dead_letters(orchestra: Orchestra) -> None:
@@ -211,7 +213,7 @@ async def test_a_step_that_is_refused_again_and_again_has_waited_since_the_first
         (again,) = lab.one.claim()
         refuse(lab.one, again)
 
-    assert await impatient_sweep(orchestra, unserved_ms=60_000) == {"nobody_serves": 1}
+    assert await impatient_sweep(orchestra, unserved_seconds=60) == {"nobody_serves": 1}
 
 
 async def test_a_step_that_ran_meanwhile_has_waited_since_it_was_refused_again(orchestra: Orchestra) -> None:
@@ -225,4 +227,4 @@ async def test_a_step_that_ran_meanwhile_has_waited_since_it_was_refused_again(o
     (again,) = lab.one.claim()
     refuse(lab.one, again)
 
-    assert not await impatient_sweep(orchestra, unserved_ms=60_000)
+    assert not await impatient_sweep(orchestra, unserved_seconds=60)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tasker.app.http_serving import auth_shown
 from tasker.errors import NotAuthenticated, UsageError
 from tasker.operations.permissions import Grant, Permission
 from tasker.server.auth.authenticator import Authenticator, KeyRing, digest, new_key
-from tasker.settings.authentication import ApiKey, AuthSettings
+from tasker.settings.http import ApiKeyEntry, Auth
 
 KEY, OTHER = "a-key-of-a-program", "another-key-of-a-program"
 
 
 def test_a_key_is_known_by_itself_and_by_its_digest() -> None:
-    ring = KeyRing([ApiKey(digest(KEY), ("tasks:read",), "ci", ("shop",)), ApiKey(OTHER, (), "")])
+    ring = KeyRing(
+        [
+            ApiKeyEntry(key=digest(KEY), permissions=("tasks:read",), name="ci", namespaces=("shop",)),
+            ApiKeyEntry(key=OTHER, permissions=(), name=""),
+        ]
+    )
 
     found = ring.caller(KEY)
     assert (found.name, found.method, found.confined_to) == ("ci", "api_key", {"shop"})
@@ -28,22 +31,22 @@ def test_a_key_is_known_by_itself_and_by_its_digest() -> None:
 
 
 def test_nothing_of_a_key_is_kept_but_its_digest() -> None:
-    assert KEY not in repr(vars(KeyRing([ApiKey(KEY, ("*",))])))
+    assert KEY not in repr(vars(KeyRing([ApiKeyEntry(key=KEY, permissions=("*",))])))
     assert new_key() != new_key()
 
 
 def test_a_permission_that_does_not_exist_is_a_mistake_that_names_it() -> None:
     with pytest.raises(UsageError, match="'ci' has permissions that do not exist: tasks:fly"):
-        KeyRing([ApiKey(KEY, ("tasks:read", "tasks:fly"), "ci")])
+        KeyRing([ApiKeyEntry(key=KEY, permissions=("tasks:read", "tasks:fly"), name="ci")])
 
 
 async def test_the_registry_counts_only_where_it_is_turned_on_and_one_key_may_stand_alone() -> None:
-    registry = (ApiKey(OTHER, ("tasks:*",), "ci"),)
-    single = Authenticator(AuthSettings(enabled=True, api_key=KEY, api_keys=registry))
+    registry = (ApiKeyEntry(key=OTHER, permissions=("tasks:*",), name="ci"),)
+    single = Authenticator(Auth(enabled=True, api_key=KEY, api_keys=registry))
     assert (await single.caller(None, KEY)).grants == {Grant("*")}
     with pytest.raises(NotAuthenticated):
         await single.caller(None, OTHER)
-    both = Authenticator(AuthSettings(enabled=True, api_key=KEY, api_keys=registry, api_keys_enabled=True))
+    both = Authenticator(Auth(enabled=True, api_key=KEY, api_keys=registry, api_keys_enabled=True))
     assert (await both.caller(None, OTHER)).name == "ci"
     for authorization in ("Bearer x.y.z", "Basic eDp5", "Bearer", "Bearer "):
         with pytest.raises(NotAuthenticated):
@@ -53,17 +56,20 @@ async def test_the_registry_counts_only_where_it_is_turned_on_and_one_key_may_st
 
 
 async def test_hint_names_what_the_server_takes_and_the_count_what_it_knows() -> None:
-    registry = (ApiKey(OTHER, ("tasks:*",), "ci"), ApiKey("third", ("tasks:*",), "cd"))
-    settings = AuthSettings(enabled=True, api_key=KEY, api_key_header="X-Ours", api_keys=registry)
+    registry = (
+        ApiKeyEntry(key=OTHER, permissions=("tasks:*",), name="ci"),
+        ApiKeyEntry(key="third", permissions=("tasks:*",), name="cd"),
+    )
+    settings = Auth(enabled=True, api_key=KEY, api_key_header="X-Ours", api_keys=registry)
     counts = {
         settings: ("1 API key", 1),
-        replace(settings, api_keys_enabled=True): ("3 API keys", 3),
-        replace(settings, api_keys_enabled=True, api_key=""): ("2 API keys", 2),
+        settings.replace(api_keys_enabled=True): ("3 API keys", 3),
+        settings.replace(api_keys_enabled=True, api_key=""): ("2 API keys", 2),
     }
     for given, (methods, count) in counts.items():
         assert Authenticator(given).methods == methods
         assert auth_shown(given)["api_key_count"] == count
-    assert auth_shown(replace(settings, enabled=False))["api_key_count"] == 0
+    assert auth_shown(settings.replace(enabled=False))["api_key_count"] == 0
     for authorization, reason, hint in (
         ("Bearer x.y.z", "not_taken", "send X-Ours"),
         (None, "missing", "send Authorization: Bearer TOKEN, or X-Ours: KEY"),

@@ -16,7 +16,7 @@ from tasker.errors import NotAuthenticated
 from tasker.server.auth import verification_keys as asking
 from tasker.server.auth.tokens import TokenReader
 from tasker.server.auth.verification_keys import AGAIN_SECONDS, PublishedKeys, generate
-from tasker.settings.authentication import AuthSettings
+from tasker.settings.http import Auth
 from tests.unit.services.authentication.test_tokens import claims
 
 URL, REFRESH_SECONDS = "https://issuer.example.com/keys", 3600
@@ -37,7 +37,7 @@ class Issuer:
         self.answers = asyncio.Event()
         self.answers.set()
         self.keys = PublishedKeys(URL, REFRESH_SECONDS, self.fetch)
-        self._reader = TokenReader(self.keys, AuthSettings(enabled=True))
+        self._reader = TokenReader(self.keys, Auth(enabled=True))
 
     def publish(self, *names: str) -> None:
         self.published = [{"kty": "EC", "kid": "other"}, *map(jwk, names)]

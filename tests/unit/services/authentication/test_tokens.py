@@ -16,7 +16,7 @@ from tasker.operations.permissions import Grant, Permission
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.tokens import TokenOrder, sign
 from tasker.server.auth.verification_keys import checked_url, fetched, generate, private_key, public_key
-from tasker.settings.authentication import AuthSettings
+from tasker.settings.http import Auth
 
 Pair = tuple[str, str]
 ORDER = TokenOrder("ada", ["tasks:*", "steps:read:shop"], hours=1)
@@ -28,8 +28,8 @@ def pair() -> Pair:
 
 
 @pytest.fixture(scope="module")
-def settings(pair: Pair) -> AuthSettings:
-    return AuthSettings(enabled=True, public_key=pair[1])
+def settings(pair: Pair) -> Auth:
+    return Auth(enabled=True, jwt_public_key=pair[1])
 
 
 def claims(**changed: Any) -> dict[str, Any]:
@@ -39,11 +39,11 @@ def claims(**changed: Any) -> dict[str, Any]:
     return {name: value for name, value in {**good, **changed}.items() if value is not None}
 
 
-async def caller(settings: AuthSettings, token: str) -> Any:
+async def caller(settings: Auth, token: str) -> Any:
     return await Authenticator(settings).caller(f"Bearer {token}", None)
 
 
-async def test_a_token_of_ours_says_who_calls_and_what_they_may_where(pair: Pair, settings: AuthSettings) -> None:
+async def test_a_token_of_ours_says_who_calls_and_what_they_may_where(pair: Pair, settings: Auth) -> None:
     token = sign(replace(ORDER, namespaces=["shop", "bank"]), private_key(pair[0], "key"), settings)
     found = await caller(settings, token)
 
@@ -76,13 +76,13 @@ async def test_a_token_of_ours_says_who_calls_and_what_they_may_where(pair: Pair
     ],
 )
 async def test_a_token_that_says_something_wrong_is_refused(
-    pair: Pair, settings: AuthSettings, changed: Mapping[str, Any], reason: str
+    pair: Pair, settings: Auth, changed: Mapping[str, Any], reason: str
 ) -> None:
     with pytest.raises(NotAuthenticated, match=reason):
         await caller(settings, jwt.encode(claims(**changed), pair[0], "RS256"))
 
 
-async def test_clocks_may_differ_by_some_seconds(pair: Pair, settings: AuthSettings) -> None:
+async def test_clocks_may_differ_by_some_seconds(pair: Pair, settings: Auth) -> None:
     now = int(time())
     for near in ({"exp": now - 5}, {"nbf": now + 8}, {"iat": now + 8}):
         assert (await caller(settings, jwt.encode(claims(**near), pair[0], "RS256"))).name == "ada"
@@ -91,7 +91,7 @@ async def test_clocks_may_differ_by_some_seconds(pair: Pair, settings: AuthSetti
             await caller(settings, jwt.encode(claims(**far), pair[0], "RS256"))
 
 
-async def test_nobody_gets_in_with_a_signature_that_is_not_ours(pair: Pair, settings: AuthSettings) -> None:
+async def test_nobody_gets_in_with_a_signature_that_is_not_ours(pair: Pair, settings: Auth) -> None:
     stranger, _ = generate(2048)
     good = jwt.encode(claims(), pair[0], "RS256")
     head, body, signature = good.split(".")
@@ -124,16 +124,16 @@ def _signed_with_the_public_key(public: str) -> str:
     return b".".join([message, urlsafe_b64encode(hmac.digest(public.encode(), message, sha256)).rstrip(b"=")]).decode()
 
 
-async def test_unknown_permissions_are_left_out_where_that_is_configured(pair: Pair, settings: AuthSettings) -> None:
+async def test_unknown_permissions_are_left_out_where_that_is_configured(pair: Pair, settings: Auth) -> None:
     token = jwt.encode(claims(permissions=["tasks:read", "coffee"]), pair[0], "RS256")
 
-    found = await caller(replace(settings, strict_validation=False), token)
+    found = await caller(settings.replace(strict_validation=False), token)
 
     assert found.grants == {Grant("tasks:read")}
 
 
 async def test_the_published_claim_confines_a_token_too_and_an_empty_one_of_ours_is_nowhere(
-    pair: Pair, settings: AuthSettings
+    pair: Pair, settings: Auth
 ) -> None:
     async def where(**changed: Any) -> Any:
         return (await caller(settings, jwt.encode(claims(**changed), pair[0], "RS256"))).confined_to
@@ -223,14 +223,14 @@ async def test_the_address_that_was_checked_is_the_one_that_is_asked(names: Name
     ("changed", "reason"),
     [
         ({}, "no credentials are configured"),
-        ({"public_key": "nonsense"}, "jwt_public_key is not a public key"),
-        ({"public_key_path": "/nowhere/key.pem"}, "cannot be read: No such file"),
-        ({"verification_method": "jwks"}, "jwks_url is not set"),
+        ({"jwt_public_key": "nonsense"}, "jwt_public_key is not a public key"),
+        ({"jwt_public_key_path": "/nowhere/key.pem"}, "cannot be read: No such file"),
+        ({"jwt_verification_method": "jwks"}, "jwks_url is not set"),
     ],
 )
 def test_a_configuration_that_lets_nobody_in_is_refused(changed: Mapping[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        Authenticator(AuthSettings(enabled=True, **changed))
+        Authenticator(Auth(enabled=True, **changed))
 
 
 def test_a_key_that_can_be_broken_is_refused() -> None:

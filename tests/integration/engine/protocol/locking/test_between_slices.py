@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tasker.clock import SystemClock
@@ -15,7 +14,7 @@ from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper
 from tasker.orchestration.upkeep import NoStepExecutor, Upkeep
 from tasker.resilience.breakers import Breakers
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.integration.engine.protocol.conftest import Orchestra, at_once
 from tests.integration.engine.protocol.messages.test_wakeups import heard, listener, mark
 
 
@@ -55,7 +54,11 @@ class Standing(SystemClock):
 def upkeep(orchestra: Orchestra, engine: Engine, schedule: PendingWork) -> Upkeep:
     clock, chance = Standing(), random.Random(1)
     sweeper = Sweeper(
-        engine, ResultProcessor(engine, chance), PlanStore(engine.connection), chance, replace(AT_ONCE, slice=1)
+        engine,
+        ResultProcessor(engine, chance),
+        PlanStore(engine.connection),
+        chance,
+        at_once(slice=1),
     )
     breaker = Breakers(clock).task_readiness
     return Upkeep(

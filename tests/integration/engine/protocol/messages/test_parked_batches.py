@@ -22,7 +22,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.parked_results import ParkedResultConsumer, ParkingProcessor
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, result_of
+from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra, at_once, result_of
 from tests.support.engine_fixture import Item, Lab, ok
 from tests.support.random_plans import Spec, StepType, create_steps
 
@@ -288,7 +288,10 @@ def patient_sweeper(queued: Queued) -> Sweeper:
     """A result may have been parked for a minute. An orchestrator lives."""
     lives = {"action": "start", "worker": queued.lab.one.worker, "kind": "orchestrator", "lease_ms": 60_000}
     queued.lab.one.core("worker", {**lives, "host": "here", "pid": 1, "namespaces": [], "concurrency": 0})
-    plans, patience = PlanStore(queued.engine.connection), replace(AT_ONCE, park_grace_ms=60_000)
+    plans, patience = (
+        PlanStore(queued.engine.connection),
+        at_once(park_grace_ms=60_000),
+    )
     return Sweeper(queued.engine, queued.processor, plans, random.Random(2), patience)
 
 

@@ -15,7 +15,7 @@ from tasker.handlers.claims import Failure
 from tasker.orchestration import results
 from tasker.orchestration.parked_results import LATER_SECONDS
 from tasker.orchestration.sweep import Sweeper
-from tests.integration.engine.protocol.conftest import AT_ONCE, result_of
+from tests.integration.engine.protocol.conftest import at_once, result_of
 from tests.integration.engine.protocol.messages.test_parked_batches import Queued, parked_tasks, queued, waiting
 from tests.support.engine_fixture import Item, Lab
 from tests.support.random_plans import Spec, StepType, create_steps
@@ -239,7 +239,7 @@ async def test_where_nobody_knows_which_result_waits_each_comes_again_alone(
 
 def one_by_one(queued: Queued) -> Queued:
     """A slice of its sweeps is a task."""
-    engine, slices = queued.engine, replace(AT_ONCE, slice=1)
+    engine, slices = queued.engine, at_once(slice=1)
     sweeper = Sweeper(engine, queued.processor, PlanStore(engine.connection), random.Random(2), slices)
     return replace(queued, sweeper=sweeper)
 

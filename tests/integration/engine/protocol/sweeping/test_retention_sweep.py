@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tasker.engine.plans import PlanStore
-from tasker.orchestration.pruning import RetentionSettings
 from tasker.orchestration.sweep import Sweeper
-from tasker.settings.retention import RetentionRule
+from tasker.settings.database import Retention
 from tests.integration.engine.fleet.test_retention import ended, left
 from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
 
 MAY_DELETE = "tasker.services.database.MAY_DELETE"
 
 
-async def swept(orchestra: Orchestra, *rules: RetentionRule, times: int = 1, **more: Any) -> None:
+async def swept(orchestra: Orchestra, rules: Mapping[str, Any] = {}, times: int = 1, **more: Any) -> None:
     """So many sweeps of one process."""
-    settings = replace(AT_ONCE, retention=RetentionSettings(rules, **{"events_ms": None, **more}))
+    settings = replace(AT_ONCE, retention=Retention(**{"events_days": 0, **rules, **more}))
     plans = PlanStore(orchestra.engine.connection)
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, random.Random(1), settings)
     for _ in range(times):
@@ -28,7 +28,7 @@ async def swept(orchestra: Orchestra, *rules: RetentionRule, times: int = 1, **m
 
 
 async def test_a_sweep_deletes_what_is_configured_and_one_process_begins_in_each_interval(orchestra: Orchestra) -> None:
-    lab, rule = orchestra.lab, RetentionRule(completed_days=30)
+    lab, rule = orchestra.lab, {"completed_days": 30}
     ended(lab, 31, 2)
 
     await swept(orchestra)
@@ -39,25 +39,25 @@ async def test_a_sweep_deletes_what_is_configured_and_one_process_begins_in_each
     later = ended(lab, 31)
     await swept(orchestra, rule, times=2)
     assert left(lab) == {*later}, "the turn of this interval is over"
-    await swept(orchestra, rule, interval_ms=0)
+    await swept(orchestra, rule, interval_seconds=0)
     assert left(lab) == set()
 
 
 async def test_a_sweep_deletes_so_much_and_goes_on_with_the_next(orchestra: Orchestra) -> None:
-    lab, rule = orchestra.lab, RetentionRule(completed_days=30)
+    lab, rule = orchestra.lab, {"completed_days": 30}
     ended(lab, 31, 25)
 
-    await swept(orchestra, rule, slice_steps=1)
+    await swept(orchestra, rule, batch_size=1)
     assert len(left(lab)) == 5
     ended(lab, 31, 20)
-    await swept(orchestra, rule, slice_steps=1, interval_ms=0, times=2)
+    await swept(orchestra, rule, batch_size=1, interval_seconds=0, times=2)
     assert len(left(lab)) == 0
 
 
 async def test_a_process_whose_role_may_not_delete_leaves_the_turn_to_others(
     orchestra: Orchestra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab, rule = orchestra.lab, RetentionRule(completed_days=30)
+    lab, rule = orchestra.lab, {"completed_days": 30}
     old = ended(lab, 31)
 
     with monkeypatch.context() as patched:
@@ -79,7 +79,7 @@ async def test_events_that_are_older_than_their_limit_go_and_tasks_stay(orchestr
 
     await swept(orchestra)
     assert lab.one.value("select count(*) from tasker.domain_events") == 5
-    await swept(orchestra, events_ms=86_400_000 * 7 // 2, slice_steps=1)
+    await swept(orchestra, events_days=3.5, batch_size=1)
 
     assert lab.one.value("select count(*) from tasker.domain_events") == 3
     assert left(lab) == {task}

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tasker.engine.plans import PlanStore
-from tasker.orchestration.failure_storms import FailureBurstMonitor, FailureBurstSettings
+from tasker.orchestration.failure_storms import FailureBurstMonitor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
+from tasker.settings.breakers import FailureStorm
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.engine_fixture import FAILURE, Lab
 
@@ -22,7 +23,7 @@ def fail_once(lab: Lab, name: str, times: int) -> None:
 
 
 def watch(orchestra: Orchestra, **settings: Any) -> FailureBurstMonitor:
-    return FailureBurstMonitor(orchestra.engine, FailureBurstSettings(**{"failures": 3, **settings}))
+    return FailureBurstMonitor(orchestra.engine, FailureStorm(**{"failures": 3, **settings}))
 
 
 def pauses(lab: Lab) -> list[tuple[Any, ...]]:
@@ -53,7 +54,7 @@ async def test_beyond_the_limit_the_namespace_is_paused_by_tasker_who_says_why(
 
 
 async def test_every_sweep_looks_for_storms(orchestra: Orchestra) -> None:
-    settings = SweepSettings(storms=FailureBurstSettings(failures=3))
+    settings = SweepSettings(bursts=FailureStorm(failures=3))
     engine, processor = orchestra.engine, orchestra.processor
     sweeper = Sweeper(engine, processor, PlanStore(engine.connection), Random(1), settings)
     fail_once(orchestra.lab, "order", 4)

@@ -10,7 +10,7 @@ import pytest
 
 from tasker.engine.plans import PlanStore
 from tasker.orchestration.sweep import Sweeper
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.integration.engine.protocol.conftest import Orchestra, at_once
 from tests.support.engine_fixture import Lab, change, fail, ok, retry
 from tests.support.random_plans import RetryPolicy, Spec
 
@@ -312,7 +312,7 @@ async def test_a_sweep_reads_all_open_tasks_slice_by_slice(orchestra: Orchestra)
     lab.submit(lab.chain(1), *({} for _ in range(25)))
     lab.lose_hints()
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
-    small = Sweeper(orchestra.engine, orchestra.processor, plans, chance, replace(AT_ONCE, slice=7))
+    small = Sweeper(orchestra.engine, orchestra.processor, plans, chance, at_once(slice=7))
 
     repairs = await small.sweep(orchestra.caller())
 
@@ -367,7 +367,7 @@ async def test_a_step_that_nobody_can_resolve_fails_only_after_its_time(orchestr
     lab.one.advance(change("release", claims["s0"], n={"unserved": "missing.handler"}))
     assert not await orchestra.sweep()
 
-    impatient = replace(AT_ONCE, unserved_ms=0)
+    impatient = at_once(unserved_timeout_seconds=0.001)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
     repairs = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(orchestra.caller())
 

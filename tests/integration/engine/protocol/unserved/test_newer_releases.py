@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from tasker.engine.plans import PlanStore
 from tasker.orchestration.sweep import Sweeper
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.integration.engine.protocol.conftest import Orchestra, at_once
 from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.at_work import AtWork
@@ -20,7 +19,7 @@ def reason(lab: Lab, task: str) -> dict[str, object]:
 
 async def swept(orchestra: Orchestra) -> dict[str, int]:
     """What a sweep repairs that has no patience with steps that nobody serves."""
-    impatient = replace(AT_ONCE, unserved_ms=0)
+    impatient = at_once(unserved_timeout_seconds=0.001)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
     repairs = await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(orchestra.caller())
     return dict(+repairs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from tasker.engine.plans import PlanStore
 from tasker.orchestration.sweep import Sweeper
 from tasker.services.tasks.read import REPORT
 from tasker.views.tasks import stored_report
-from tests.integration.engine.protocol.conftest import AT_ONCE, Orchestra
+from tests.integration.engine.protocol.conftest import Orchestra, at_once
 from tests.integration.engine.protocol.unserved.conftest import complete, set_aside, submitted
 from tests.support.engine_fixture import Lab
 from tests.support.fleets.at_work import AtWork
@@ -98,7 +97,7 @@ async def test_all_of_them_fail_when_the_time_is_over_and_become_dead_letters(or
     AtWork(lab, lab.one, "lost").work()
     assert not await orchestra.sweep(), "nothing is amiss before"
 
-    impatient = replace(AT_ONCE, unserved_ms=0)
+    impatient = at_once(unserved_timeout_seconds=0.001)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
     sweeper = Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient)
     repairs = await sweeper.sweep(orchestra.caller())
@@ -118,7 +117,7 @@ async def test_a_pause_keeps_them_from_failing(orchestra: Orchestra) -> None:
     AtWork(lab, lab.one, "lost").work()
     lab.one.core("pause", {"namespace": lab.namespace, "actor": "ada", "reason": "audit"})
 
-    impatient = replace(AT_ONCE, unserved_ms=0)
+    impatient = at_once(unserved_timeout_seconds=0.001)
     plans, chance = PlanStore(orchestra.engine.connection), random.Random(1)
     await Sweeper(orchestra.engine, orchestra.processor, plans, chance, impatient).sweep(orchestra.caller())
 
