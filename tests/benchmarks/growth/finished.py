@@ -122,7 +122,7 @@ def dead_letters(scene: Scene) -> None:
 def queues(scene: Scene) -> None:
     """The provider's queues with what should be in them."""
     found = asyncio.run(queues_of(scene.lab.one).report()).queues
-    assert [each.expected for each in found if each.queue == f"worker_{scene.lab.namespace}_queue"] == [0]
+    assert [each.in_database for each in found if each.queue == f"worker_{scene.lab.namespace}_queue"] == [0]
 
 
 def history(scene: Scene) -> None:

@@ -87,7 +87,7 @@ def release(lab: Lab) -> None:
 def queues(lab: Lab) -> None:
     """The provider's queues with what should be in them; what is held is in none."""
     found = asyncio.run(queues_of(lab.one).report()).queues
-    assert [each.expected for each in found if each.queue == f"worker_{lab.namespace}_queue"] == [0]
+    assert [each.in_database for each in found if each.queue == f"worker_{lab.namespace}_queue"] == [0]
 
 
 def history(lab: Lab) -> None:
