@@ -48,7 +48,7 @@ SERVERS = ["embedded"] + (["server"] if SECOND_URL or SECOND_PROGRAMS else [])
 ABSENT = f"NOT TESTED on a second PostgreSQL server: none is installed, and {VARIABLE} is not set"
 VARYING = (
     "contract",
-    "integration/database",
+    "integration/db",
     "integration/engine/test_",
     "integration/engine/explain",
     "integration/engine/machine",
@@ -57,7 +57,6 @@ VARYING = (
     "integration/engine/protocol/sweeping/test_sweeps",
     "integration/engine/protocol/test_pause",
     "integration/engine/protocol/test_queue_pauses",
-    "integration/test_migrate",
 )
 """What the server's version may change runs on both servers each time: connections, migrations, the schema, plans
 of queries, calls of the engine's functions, and the tests of what it does not do."""
@@ -77,7 +76,7 @@ IN_FRONT = (
 )
 """What differs in Python alone runs on the embedded server: shapes of requests and answers, who may ask, pages, and one
 command over two transports. They ask the database by functions of the engine, whose tests run on both servers, and by
-named queries, which both servers are shown (integration/database/test_queries.py)."""
+named queries, which both servers are shown (integration/db/test_queries.py)."""
 TOLD_OUTSIDE = (
     "acceptance/fleet/test_process_ports",
     "acceptance/fleet/test_server",

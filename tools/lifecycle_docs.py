@@ -19,7 +19,7 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepChangeKind
 from tasker.engine.states.task import TASK, TaskState, task_path
 from tasker.template.plan import Plan
 from tasker.template.step_types import StepType
-from tests.unit.lifecycle.convergence_cases import TABLES, Case
+from tests.unit.engine.convergence_cases import TABLES, Case
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = ("states.md", "decisions-and-batches.md", "templates.md")

@@ -12,7 +12,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.integration.database.test_connection import free_port
+from tests.integration.db.test_connection import free_port
 from tests.support.command_line import invoke
 from tests.support.deployed import DEPLOY, Deployed, of_compose, scaled_by
 from tests.support.fleets.fleet import ROOT

@@ -16,7 +16,7 @@ from tasker.client import HttpClient
 from tasker.client.task_events import TaskEvent
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, order, registered
-from tests.integration.database.test_connection import free_port
+from tests.integration.db.test_connection import free_port
 from tests.support.fleets.fleet import Fleet
 from tests.support.waiting import until
 

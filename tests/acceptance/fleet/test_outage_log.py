@@ -23,7 +23,7 @@ from tasker.orchestration.sweep import SweepSettings
 from tasker.settings.execution import Sweep
 from tasker.settings.listening import Listener, ReadinessTiming
 from tests.acceptance.fleet.test_outages import CONFIGURATION, HANDLERS, TEMPLATE, until, until_closed
-from tests.integration.database.test_connection import free_port
+from tests.integration.db.test_connection import free_port
 from tests.support.command_line import write_workflow
 from tests.support.fleets.fleet import Fleet
 from tests.support.servers.brokers import KIND_OF, private_server

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.database.test_connection import free_port
+from tests.integration.db.test_connection import free_port
 from tests.support.command_line import invoke
 from tests.support.fleets.swallowing import relay
 from tests.support.servers.plain_http import PLAIN

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 import tasker
-from tests.integration.embedded_api.kept_actions import Written, rows_written
+from tests.integration.app.kept_actions import Written, rows_written
 from tests.integration.web.conftest import Site
 from tests.integration.web.test_tasks import orders, waiting
 
