@@ -85,7 +85,8 @@ class Rate:
 
 
 def rate_text(rate: float) -> str:
-    """Return a rate as it is written in a template."""
+    """Return a rate, in attempts per second, as it is written in a template."""
+    rate = float(rate)  # JSON has whole numbers, too
     unit = next(unit for unit, seconds in UNITS.items() if rate * seconds >= 1 or unit == "d")
     for unit, seconds in UNITS.items():
         if (number := round(rate * seconds, 9)) >= 1 and number.is_integer() and int(number) / seconds == rate:

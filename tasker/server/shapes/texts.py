@@ -58,7 +58,7 @@ def _deadline(value: str) -> str:
     try:
         deadline_item(value, None)
     except UsageError as error:
-        raise ValueError(error.message.removeprefix("deadline: ")) from None
+        raise ValueError(f"{error.message.removeprefix('deadline: ')} ({error.hint})") from None
     return value
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasker.template.durations import duration_seconds, duration_text, parse_duration
+from tasker.template.times import rate_text
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,13 @@ def test_what_a_program_may_not_say(value: object) -> None:
 @given(st.integers(0, 366 * 86_400_000))
 def test_the_text_of_a_duration_reads_as_the_same(milliseconds: int) -> None:
     assert parse_duration(duration_text(milliseconds / 1000)) == pytest.approx(milliseconds / 1000)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(2, "2/s"), (2.0, "2/s"), (0.5, "30/m"), (100 / 60, "100/m"), (7 / 3600, "7/h"), (0.001, "86.4/d")],
+    [(2, "2/s"), (2.0, "2/s"), (0.5, "30/m"), (100 / 60, "100/m"), (7 / 3600, "7/h"), (0.001, "86.4/d")],
+)
+def test_a_rate_is_shown_as_a_template_has_it(rate: float, text: str) -> None:
+    """Also a whole number, as JSON has it."""
+    assert rate_text(rate) == text
