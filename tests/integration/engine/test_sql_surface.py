@@ -38,7 +38,7 @@ def lab(module_database_url: str) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module", autouse=True)
 def tasks(lab: Lab) -> dict[str, str]:
-    """Tasks in many states by what became of them. They are made first: whatever is there before would run with them."""
+    """Tasks in many states by what became of them, made first: whatever is there before would run with them."""
     single = lab.plan(Spec("only", retry=RetryPolicy(max_attempts=3)), name="single")
     made: dict[str, str] = {"complete": lab.submit_one(lab.chain(2))}
     lab.one.run_all()
