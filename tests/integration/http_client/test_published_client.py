@@ -56,6 +56,7 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, app: tasker.Ap
     monkeypatch.setenv("DATABASE_URL", app.database_url)
     for name in ("TASKER_URL", "TASKER_PROFILE", "TASKER_TOKEN", "TASKER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    disconnect()  # from the database of another test
     yield
     disconnect()
 

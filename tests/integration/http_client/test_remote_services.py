@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, timedelta
 
@@ -117,9 +118,13 @@ async def test_limits_are_read_the_same(app: tasker.App, client: HttpClient) -> 
     (plan,) = compile_text(LIMITED).plans
     await submit_registered(app, plan, Submission({"order_id": 7}))
     through, name = HttpFleet(client).limits, "step elsewhere/limited/check"
+    async with asyncio.timeout(60):
+        while not (await app.limits.list(name))[0].running:  # the timekeeper gives the permit
+            await asyncio.sleep(0.02)
     (limit,) = await through.list(name)
 
-    assert (limit.name, limit.most, limit.keys, limit.more_keys) == (name, 1, [], False)
+    assert (limit.name, limit.most, limit.running, limit.more_keys) == (name, 1, 1, False)
+    assert [(key.value, key.running, key.waiting) for key in limit.keys or ()] == [("7", 1, 0)]
     assert [limit] == await client.list_limits(name) == await app.limits.list(name)
     assert limit in await through.list(keys=1)
     assert await through.list("no such limit") == []
