@@ -63,6 +63,8 @@ NOT_HERE = {
     "tasker_tasks_active",
     "tasker_timers_waiting",
     "tasker_timers_late_seconds",
+    "tasker_limit_waiting",  # no step has a limit
+    "tasker_limit_permits",
 }
 """What has values only when something happens that does not happen here."""
 TIMES = (" ms", " s")

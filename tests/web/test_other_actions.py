@@ -123,7 +123,7 @@ def test_two_versions_are_compared(shop: Shop, page: Page) -> None:
     page.get_by_role("link", name="typed/compared").click()
     page.get_by_role("link", name="Versions").click()
     page.get_by_role("link", name="with 1.1.0").click()
-    expect(page.get_by_role("heading", name="1.0.0 beside 1.1.0")).to_be_visible()
+    expect(page.get_by_role("heading", name="1.0.0 compared with 1.1.0")).to_be_visible()
     expect(page.locator("tr.changed td.left", has_text="look").first).to_be_visible()
     expect(page.locator("tr.changed", has_text="1.1.0").first).to_be_visible()
 

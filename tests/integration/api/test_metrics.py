@@ -59,6 +59,30 @@ async def test_the_numbers_are_those_of_the_fleet(app: tasker.App, client: httpx
     assert 'tasker_circuit_breaker_state{component="database"}' in states
 
 
+LIMITED = """
+name: limited
+namespace_name: elsewhere
+version: 1.0.0
+identity_strategy: always_unique
+steps:
+  - {name: check, handler: elsewhere.check, concurrency: {limit: 1}}
+"""
+
+
+async def test_permits_of_limits_and_steps_that_wait_for_them_are_counted(
+    app: tasker.App, client: httpx.AsyncClient
+) -> None:
+    (plan,) = compile_text(LIMITED).plans
+    for _ in range(3):
+        await submit_registered(app, plan, Submission({}))
+    named = '{limit="step elsewhere/limited/check"}'
+    expected = {f"tasker_limit_permits{named}": 1, f"tasker_limit_waiting{named}": 2}
+
+    async with asyncio.timeout(60):
+        while not expected.items() <= (await scraped(client)).items():
+            await asyncio.sleep(0.1)
+
+
 async def test_dead_letters_are_counted_and_timed(
     app: tasker.App, client: httpx.AsyncClient, module_database_url: str
 ) -> None:
