@@ -53,7 +53,6 @@ def test_the_text_of_a_duration_reads_as_the_same(milliseconds: int) -> None:
 @pytest.mark.parametrize(
     ("rate", "text"),
     [(2, "2/s"), (2.0, "2/s"), (0.5, "30/m"), (100 / 60, "100/m"), (7 / 3600, "7/h"), (0.001, "86.4/d")],
-    [(2, "2/s"), (2.0, "2/s"), (0.5, "30/m"), (100 / 60, "100/m"), (7 / 3600, "7/h"), (0.001, "86.4/d")],
 )
 def test_a_rate_is_shown_as_a_template_has_it(rate: float, text: str) -> None:
     """Also a whole number, as JSON has it."""
