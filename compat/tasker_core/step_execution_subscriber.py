@@ -66,7 +66,7 @@ class StepExecutionSubscriber:
         except CheckpointYield as stop:
             self._bridge.publish(EventNames.STEP_CHECKPOINT_YIELD, checkpoint_event(event.step_uuid, stop))
             return
-        except AgainIn as stop:  # whoever reads the event calls the step again
+        except AgainIn as stop:  # the reader of the event calls the step again
             result = Failure(str(stop), "again_in", True, retry_after=stop.seconds)
         except Exception as error:
             self._bridge.publish(EventNames.HANDLER_ERROR, event, error)

@@ -91,7 +91,7 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "dated": Reason(
         "the task has a deadline: what is open at {ends_at} fails",
-        "nothing changes it; to go on afterwards: tasker task retry {task}{db}",
+        "nothing changes it; to continue afterwards: tasker task retry {task}{db}",
     ),
     "limited": Reason(
         "waits for a permit of the limit {limit}[, key {value}]: {running} of {most} run[, in the tasks {holders}]"

@@ -1,4 +1,4 @@
--- Notes keys at which the timekeeper looks in `p_in_ms`: whoever calls this may not wait for a key, or could
+-- Notes keys at which the timekeeper looks in `p_in_ms`: the caller may not wait for a key, or could
 -- not grant.
 create or replace function tasker.note_keys(p_rules int[], p_values text[], p_in_ms int) returns void
 language plpgsql as $$

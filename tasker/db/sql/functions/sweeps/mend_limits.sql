@@ -81,7 +81,7 @@ begin
     -- as if it had never been used
     where x.full_at < tasker.now() - interval '1 minute' limit v_slice for update skip locked));
 
-  -- Whoever has the lock of a key looks at it before its commit.
+  -- The holder of a key's lock checks it before its commit.
   select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values
   from unnest(v_rules, v_values) as k (rule_id, value)
   where pg_try_advisory_xact_lock(tasker.limit_lock(k.rule_id, k.value));
