@@ -14,6 +14,7 @@ from tasker.settings.execution import (
     Handlers,
     Lease,
     Log,
+    NamedLimit,
     Sweep,
     TaskTemplates,
     WorkerExecution,
@@ -21,7 +22,7 @@ from tasker.settings.execution import (
 from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
-from tasker.settings.table import Table, flag, several, table, text, whole
+from tasker.settings.table import NamedTables, Table, flag, named_tables, several, table, text, whole
 
 
 class Plugins(Table):
@@ -101,6 +102,7 @@ class Settings(Table):
     """Complete configuration. A process reads its own part and the common part."""
 
     common: Common = table(Common)
+    limits: NamedTables[NamedLimit] = named_tables(live=True)
     orchestration: Orchestration = table(Orchestration)
     plugins: Plugins = table(Plugins)
     worker: WorkerSection = table(WorkerSection)

@@ -106,7 +106,7 @@ OF_STEPS: Ways = (
     ),
     (
         "max_active_tis_per_dag max_concurrency concurrency_limit concurrency_key semaphore synchronization mutex pool",
-        "write `concurrency: {key: input.customer.id, limit: 5}`",
+        "write `concurrency: {key: input.customer.id, limit: 5}`; what templates share: `limits: [payment_api]`",
     ),
     ("rate throttle throttling rate_limits requests_per_second", "write `rate_limit: {rate: 100/s}`"),
     (

@@ -153,17 +153,22 @@ class StepLimit:
 
     name: str
     """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`; of a rate with `rate `
-    before it."""
+    before it; of a limit of the configuration its name there."""
     key: Mapping[str, Any] | None = None
     """Place of the key's value, as that of `not_before`; None: one value for all."""
     max_running: int | None = None
-    """Number of permits for each value of the key; None: it is a rate."""
+    """Number of permits for each value of the key; None: it is a rate, or the configuration has the numbers."""
     rate: float | None = None
     """Attempts per second for each value of the key."""
     burst: float | None = None
     """Attempts that may begin at once after a pause."""
     on_limit: str = "wait"
     """Of a limit of tasks: `wait`, `cancel_new` or `cancel_running`."""
+
+    @property
+    def is_named(self) -> bool:
+        """True for a limit whose numbers are in the configuration."""
+        return self.max_running is None and self.rate is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,7 @@ def _no_violation_of_the_fleet(lab: Lab) -> Iterator[None]:
 def declare(lab: Lab, name: str = "payments", days: int = 0, **numbers: Any) -> dict[str, Any]:
     """Numbers from a file that was changed so many days after the first one."""
     limit = {"name": name, "concurrency": None, "rate": None, "burst": None, **numbers}
-    return lab.one.core(
-        "declare_limits", {"changed_at": (OLD + timedelta(days=days)).isoformat(), "limits": [limit]}
-    )
+    return lab.one.core("declare_limits", {"changed_at": (OLD + timedelta(days=days)).isoformat(), "limits": [limit]})
 
 
 def using(lab: Lab, *names: str, template: str = "buyer", key: Any = None) -> Plan:
@@ -85,7 +83,7 @@ def test_the_newest_file_decides_and_an_older_one_is_told(lab: Lab) -> None:
     older = declare(lab, days=1, concurrency=1)
     assert older["differing"] == [{"name": "payments", "concurrency": 3, "rate": None, "burst": None}]
     assert numbers(lab) == (3, None)
-    assert declare(lab, days=2, rate=5.0, burst=2.0)["differing"] == []   # of files of one age the last one read
+    assert declare(lab, days=2, rate=5.0, burst=2.0)["differing"] == []  # of files of one age the last one read
     assert numbers(lab) == (None, 5.0)
 
 
@@ -94,9 +92,9 @@ def test_a_limit_of_both_kinds_keeps_its_number_and_its_rate(lab: Lab) -> None:
     declare(lab, concurrency=3, rate=2.0, burst=2.0)
     submit(lab, using(lab, "payments"), 6)
 
-    assert begun(lab, 0) == 2      # the burst
-    assert begun(lab, 0.5) == 1    # a token
-    assert begun(lab, 10) == 0     # three run
+    assert begun(lab, 0) == 2  # the burst
+    assert begun(lab, 0.5) == 1  # a token
+    assert begun(lab, 10) == 0  # three run
     assert permits(lab) == [("", 3)]
 
 
@@ -150,7 +148,7 @@ def test_a_limit_that_gains_a_number_counts_what_begins_from_then_on(lab: Lab) -
 
     lab.one.finish(*running)
     due(lab.one)
-    assert permits(lab) == [("", 2)]   # granted before
+    assert permits(lab) == [("", 2)]  # granted before
     lab.one.finish(*lab.one.claim())
     assert permits(lab) == []
 

@@ -139,8 +139,8 @@ as $$
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
         when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
       when o.pause is not null then 'paused'
-      when o.rule_id is not null then case when (select r.rate from tasker.limit_rules r
-          where r.rule_id = o.rule_id) is null then 'limited' else 'rated' end
+      when o.rule_id is not null then case when tasker.lacks_tokens(o.rule_id, o.value) then 'rated'
+        else 'limited' end
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
         when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over'

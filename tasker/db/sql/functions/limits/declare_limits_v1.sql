@@ -1,9 +1,9 @@
 -- Stores the limits of a process's configuration, unless those of a newer file are stored: so while a fleet
 -- is restarted with another file, whichever process starts last. Of two files of one age the one that is read
 -- last decides. A limit that no configuration names any more stays as it is.
--- Locks: the rules, in the order of their names; buckets (skips).
+-- Locks: the rules, in the order of their names; buckets (skips); worker.
 -- p_args: {limits: [{name, concurrency, rate: attempts per second, burst}], changed_at: when the file was
---   changed; null: now}.
+--   changed; null: now, worker: the registered process whose entry shows them, if any}.
 -- Returns: {differing: [those of `limits` that have other numbers in a newer file, with its numbers]}.
 create or replace function tasker.declare_limits_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -48,6 +48,7 @@ begin
   where b.rule_id = c.rule_id and b.full_at > tasker.now()
     and b.ctid = any (array(select x.ctid from tasker.limit_buckets x where x.rule_id = any (v_rated)
       for update skip locked));
+  update tasker.workers w set limits = p_args->'limits' where w.worker_uuid = (p_args->>'worker')::uuid;
   return jsonb_build_object('differing', v_differing);
 end
 $$;
