@@ -30,6 +30,8 @@ class Registration:
     concurrency: int = 0
     backend: str | None = None
     """Messaging backend from which the process takes messages."""
+    tags: Sequence[str] = ()
+    """What the process has that steps may require."""
     limits: Sequence[Mapping[str, Any]] | None = None
     """Limits of its configuration."""
     host: str = field(default_factory=socket.gethostname)

@@ -29,6 +29,8 @@ class WorkerSettings:
     """Settings of how the process learns of work."""
     rules: FleetRules = DEFAULT_RULES
     """Settings that all processes agree on."""
+    tags: frozenset[str] = frozenset()
+    """What this worker has that steps may require."""
     named_limits: NamedLimits = NO_LIMITS
     """Limits that templates name."""
     name: str | None = None

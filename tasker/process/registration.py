@@ -165,6 +165,7 @@ class WorkerRegistration:
             name=worker.settings.name,
             concurrency=worker.settings.dispatch.max_concurrent_handlers,
             backend=self._backend,
+            tags=sorted(worker.settings.tags),
             limits=self._limits.rows,
         )
         worker.registered(await enter(entry))

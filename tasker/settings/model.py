@@ -19,6 +19,7 @@ from tasker.settings.execution import (
     TaskTemplates,
     WorkerExecution,
 )
+from tasker.settings.formats import Tag
 from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
@@ -86,6 +87,9 @@ class WorkerSection(Table):
     worker_id: str = text(
         "worker-default-001",
         "Display name of the worker, shown in the registry; Tasker does not need it to identify workers.",
+    )
+    tags: tuple[Tag, ...] = several(
+        (), "What this worker has that steps may require (`requires`), for example `gpu`; also `--tags`."
     )
     circuit_breakers: WorkerBreakers = table(WorkerBreakers, live=True)
     event_systems: WorkerSystems = table(WorkerSystems)

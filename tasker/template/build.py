@@ -72,6 +72,7 @@ def _step(
         delay_seconds=values.get("delay"),
         not_before=values.get("not_before"),
         limits=_limits((*owner, name), values),
+        requires=tuple(sorted({*values.get("requires", ())})),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),

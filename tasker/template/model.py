@@ -266,6 +266,11 @@ STEP = Mapping(
             ListOf(NAMED_LIMIT),
             "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
         ),
+        Key(
+            "requires",
+            ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
+            "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
+        ),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",

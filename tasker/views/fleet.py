@@ -27,6 +27,7 @@ class WorkerInfo:
     state: str
     namespaces: Sequence[str]
     callables: Sequence[str]
+    tags: Sequence[str]
     concurrency: int
     in_hand: int
     started_at: datetime

@@ -182,6 +182,7 @@ class Doctor:
         findings = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         findings += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
         findings += limits([DifferingLimit(*row) for row in await self._rows("limits_of_processes")])
+        findings += [untagged(*row) for row in await self._rows("untagged")]
         findings += await self._tasks(fleet)
         return sorted(findings, key=lambda finding: CHECKS.index(finding.check))
 
@@ -327,6 +328,12 @@ def violation(rule: str, examples: Sequence[str]) -> DoctorFinding:
     is_repaired = rule in REPAIRED
     fix = "the next sweep repairs it" if is_repaired else "no sweep repairs it: please report it; see `tasker db check`"
     return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not is_repaired, examples[:EXAMPLES])
+
+
+def untagged(namespace: str, tags: Sequence[str], steps: int) -> DoctorFinding:
+    """Return the finding of steps that require tags which no worker of their namespace has."""
+    what = f"no worker of {namespace} has the tag {', '.join(tags)}: {steps} steps wait"
+    return DoctorFinding("queues", what, f"start one that has it: tasker worker --tags {','.join(tags)}")
 
 
 def not_all_read(number: int) -> DoctorFinding:

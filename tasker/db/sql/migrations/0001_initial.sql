@@ -116,6 +116,7 @@ create table tasker.template_steps (
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
+  requires        text[] not null default '{}',   -- tags that its worker must have
   primary key (template_id, ordinal)
 );
 
@@ -562,6 +563,7 @@ create table tasker.workers (
   unreadable   int[] not null default '{}',     -- templates of a newer release, which it cannot read
   concurrency  int not null,
   backend      text,                            -- the messaging provider that it uses
+  tags         text[] not null default '{}',    -- what it has that steps may require
   limits       jsonb,                           -- limits of its configuration: [{name, concurrency, rate, burst}]
   in_hand      int not null default 0,          -- in-flight claims, as of the last heartbeat
   beat_at      timestamptz not null,            -- last heartbeat

@@ -23,6 +23,19 @@ where w.stopped_at is null and w.lease_until > tasker.now() and jsonb_typeof(w.l
   and (l.concurrency, l.rate, l.burst) is distinct from (r.max_running, r.rate, r.burst)
 order by r.name, w.started_at, w.worker_uuid
 
+-- name: untagged
+-- Tags that steps require and no live worker of their namespace has: namespace, tags, number of steps, of the
+-- first 10,000 that workers refused.
+select q.name, q.tags, count(*) from (
+  select ns.name, tasker.missing_tags(ns.name, s.template_id, s.ordinal) as tags
+  from (select x.* from tasker.unserved_steps x limit 10000) u
+  join tasker.workflow_steps s using (workflow_step_uuid, claim_token)
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+    and cardinality(ts.requires) > 0
+  join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
+  where tasker.has_no_live_worker(s)) q
+where q.tags is not null group by 1, 2 order by 1, 2
+
 -- name: now
 select tasker.now()
 
