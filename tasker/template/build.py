@@ -73,6 +73,7 @@ def _step(
         not_before=values.get("not_before"),
         limits=_limits((*owner, name), values),
         requires=tuple(sorted({*values.get("requires", ())})),
+        slots=values.get("slots", 1),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),

@@ -271,6 +271,12 @@ STEP = Mapping(
             ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
             "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
         ),
+        Key(
+            "slots",
+            Number(whole=True, minimum=1, maximum=1000),
+            "How many slots of its worker (`--concurrency`) the step uses while it runs.",
+            default=1,
+        ),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",

@@ -67,6 +67,7 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
             "requires": list(step.requires),
+            "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,

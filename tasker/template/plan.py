@@ -200,6 +200,8 @@ class StepPlan:
     """Limits of what runs at the same time: the step waits for a permit of each."""
     requires: tuple[str, ...] = ()
     """Tags that a worker must have to run the step, sorted."""
+    slots: int = 1
+    """Slots of its worker that the step uses."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -220,10 +222,10 @@ class StepPlan:
     @property
     def served_by(self) -> str:
         """What a worker needs to run the step, in words, as `tasker.served_by` says it."""
-        if not self.requires:
-            return self.handler.callable
         noun = "tag" if len(self.requires) == 1 else "tags"
-        return f"{self.handler.callable} with the {noun} {', '.join(self.requires)}"
+        tags = f" with the {noun} {', '.join(self.requires)}" if self.requires else ""
+        slots = f" with {self.slots} slots" if self.slots > 1 else ""
+        return f"{self.handler.callable}{tags}{slots}"
 
 
 @dataclass(frozen=True)

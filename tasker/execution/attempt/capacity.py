@@ -126,13 +126,13 @@ class HandlerCapacity:
             return False
         if loop.time() - since <= self._waits.grace / 2:
             return True  # the remaining grace is enough
-        begins = False
+        called = False
         try:
-            begins = await _begins(attempt)
+            called = await begins(attempt)
         finally:
-            if not begins:
+            if not called:
                 self.release()
-        return begins
+        return called
 
     async def _wait(self, attempt: Attempt, limit: float) -> bool:
         later: Callable[..., asyncio.TimerHandle] = asyncio.get_running_loop().call_later
@@ -161,7 +161,7 @@ class HandlerCapacity:
         )
 
 
-async def _begins(attempt: Attempt) -> bool:
+async def begins(attempt: Attempt) -> bool:
     """Restart the step's time; return False when the handler must not start."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):

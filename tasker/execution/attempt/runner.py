@@ -47,6 +47,7 @@ from tasker.execution.attempt.settle import (
     role_mismatch,
     too_near,
 )
+from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
 from tasker.handlers.claims import Claim, Failure, Success
@@ -61,6 +62,7 @@ from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
+    from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
 
 
@@ -196,11 +198,12 @@ class AttemptRunner:
         waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
         error_rules: Sequence[ErrorOverride] = (),
+        slots: Slots | None = None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace, self.error_rules = stop_grace, error_rules
-        self._waits = waits or CapacityWaits()
+        self._waits, self._slots = waits or CapacityWaits(), slots
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
@@ -245,8 +248,8 @@ class AttemptRunner:
 
         Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd` when
         there is nothing to report: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this
-        worker has no such handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's
-        circuit breaker is open).
+        worker has no such handler, closes, or has no slots, thread or child process for it), or `ClaimDeferred` (the
+        step's circuit breaker is open).
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
@@ -255,9 +258,10 @@ class AttemptRunner:
             self._guarded = True
         self._running.add(attempt)
         try:
-            if attempt.step.circuit_breaker is None:
-                return await self._run(attempt)
-            return await behind_breaker(self._breakers, attempt, attempt.step.circuit_breaker, self._run)
+            if attempt.step.slots == 1 or self._slots is None:
+                return await self._run_guarded(attempt)
+            async with several_slots(self._slots, attempt, self._limit(attempt), self._waits) as end:
+                return end or await self._run_guarded(attempt)
         finally:
             self._running.discard(attempt)
             if not self._running:
@@ -274,6 +278,15 @@ class AttemptRunner:
         if self._processes is not None:
             await self._processes.close()
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
+
+    async def _run_guarded(self, attempt: Attempt) -> AttemptEnd:
+        if attempt.step.circuit_breaker is None:
+            return await self._run(attempt)
+        return await behind_breaker(self._breakers, attempt, attempt.step.circuit_breaker, self._run)
+
+    def _limit(self, attempt: Attempt) -> float:
+        timeout = attempt.step.timeout_seconds
+        return self._default_timeout if timeout is None else timeout
 
     async def _run(self, attempt: Attempt) -> AttemptEnd:
         if stopped := attempt.cancel.end_of(attempt.claim):
@@ -303,8 +316,7 @@ class AttemptRunner:
 
     async def _call(self, attempt: Attempt, mode: HandlerExecutor, handler: ResolvedHandler) -> Ending:
         """Call the handler, at most for its timeout and until the deadline of its task."""
-        timeout = attempt.step.timeout_seconds
-        limit = self._default_timeout if timeout is None else timeout
+        limit = self._limit(attempt)
         left = attempt.claim.seconds_left(monotonic())
         if left is None or left >= limit:
             return await mode(attempt, handler, limit)

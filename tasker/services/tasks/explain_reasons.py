@@ -118,6 +118,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "start one that has it: tasker worker --namespace {namespace} --tags {tags} --handlers MODULE{db}",
         needs_somebody=True,
     ),
+    "oversized": Reason(
+        "needs {needed} slots, and no live worker of the namespace {namespace} has more than {most}",
+        "start one with more: tasker worker --namespace {namespace} --concurrency {needed} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
     "nobody": Reason(
         "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
         "about to stop]",

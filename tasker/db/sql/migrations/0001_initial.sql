@@ -117,6 +117,7 @@ create table tasker.template_steps (
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   requires        text[] not null default '{}',   -- tags that its worker must have
+  slots           int not null default 1,         -- of its worker, while it runs
   primary key (template_id, ordinal)
 );
 
