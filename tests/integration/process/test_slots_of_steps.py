@@ -1,4 +1,4 @@
-"""Steps that use several slots: together no more than the worker has, and small steps that come later do not pass them."""
+"""Steps that use several slots: together no more than the worker has, and small ones that come later wait for them."""
 
 from __future__ import annotations
 
