@@ -11,7 +11,7 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, RATE_LIMIT, TASK_CONCURRENCY
+from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, NEEDS_OF_WORKERS, RATE_LIMIT, TASK_CONCURRENCY
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -266,17 +266,7 @@ STEP = Mapping(
             ListOf(NAMED_LIMIT),
             "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
         ),
-        Key(
-            "requires",
-            ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
-            "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
-        ),
-        Key(
-            "slots",
-            Number(whole=True, minimum=1, maximum=1000),
-            "How many slots of its worker (`--concurrency`) the step uses while it runs.",
-            default=1,
-        ),
+        *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",

@@ -126,13 +126,13 @@ class HandlerCapacity:
             return False
         if loop.time() - since <= self._waits.grace / 2:
             return True  # the remaining grace is enough
-        called = False
+        begins = False
         try:
-            called = await begins(attempt)
+            begins = await report_start(attempt)
         finally:
-            if not called:
+            if not begins:
                 self.release()
-        return called
+        return begins
 
     async def _wait(self, attempt: Attempt, limit: float) -> bool:
         later: Callable[..., asyncio.TimerHandle] = asyncio.get_running_loop().call_later
@@ -161,7 +161,7 @@ class HandlerCapacity:
         )
 
 
-async def begins(attempt: Attempt) -> bool:
+async def report_start(attempt: Attempt) -> bool:
     """Restart the step's time; return False when the handler must not start."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,14 +25,13 @@ from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    ClaimDeferred,
     ClaimLost,
     ClaimReleased,
     ClaimSnoozed,
     Ending,
     Snooze,
-    UnreportedEnd,
 )
+from tasker.execution.attempt.breaker_guard import behind_breaker
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.forked_copies import guard_forked_loop
 from tasker.execution.attempt.settle import (
@@ -54,46 +52,14 @@ from tasker.handlers.claims import Claim, Failure, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import WARN_BYTES, encode
 from tasker.metrics import Histogram, summed
-from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
     from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
-
-
-async def behind_breaker(
-    breakers: Breakers, attempt: Attempt, policy: StepBreaker, run: Callable[[Attempt], Awaitable[AttemptEnd]]
-) -> AttemptEnd:
-    """Run the attempt and record its outcome on the step's breaker; return `ClaimDeferred` while it is open."""
-    default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-    breaker = breakers.of_handler(policy.name or default_name, policy)
-    permit = breaker.should_allow()
-    if permit is None:
-        delay = max(1, math.ceil(breaker.retry_after * 1000))
-        return ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-    try:
-        end = await run(attempt)
-    except BaseException:
-        breaker.abandoned(permit)
-        raise
-    _report_to_breaker(breaker, permit, end)
-    return end
-
-
-def _report_to_breaker(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
-    if isinstance(end, UnreportedEnd):
-        breaker.abandoned(permit)
-    elif end.failure is None:
-        breaker.record_success(permit)
-    elif end.failure.retryable:
-        breaker.record_failure(permit, end.failure.message)
-    else:
-        breaker.abandoned(permit)
 
 
 LIMIT = 20

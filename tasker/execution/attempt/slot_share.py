@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tasker.execution.attempt.attempt import Attempt, AttemptEnd, ClaimReleased
-from tasker.execution.attempt.capacity import CapacityWaits, begins
+from tasker.execution.attempt.capacity import CapacityWaits, report_start
 from tasker.execution.slots import Slots
 
 
@@ -52,5 +52,5 @@ async def _end_without_slots(slots: Slots, attempt: Attempt, limit: float, waits
         timer.cancel()
         waiting.cancel()
     if not flag.is_set() and loop.time() - since > waits.grace / 2:
-        await begins(attempt)
+        await report_start(attempt)
     return flag.end_of(attempt.claim)

@@ -67,6 +67,7 @@ LEAVES: dict[str, Leaf] = {
     "queue_names.task_finalizations": same(f"{QUEUES}.task_finalizations"),
     "depth_limits.critical": same(f"{DEPTHS}.critical_threshold"),
     "depth_limits.overflow": same(f"{DEPTHS}.overflow_threshold"),
+    "worker.tags": ("worker.tags", frozenset),
     "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
@@ -92,6 +93,8 @@ BY_TWO = {
     "retry.jitter",
     "environment",
     "worker.name",
+    # [limits]: tables with names of their own, whose age is that of the file
+    *("worker.named_limits.limits", "worker.named_limits.changed_at"),
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
