@@ -16,8 +16,7 @@ from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.attempt.listeners import AttemptListener
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.custom_publishers import CustomPublishers
 from tasker.execution.event_bus import AcceptedEventBus, OnPublished
 from tasker.execution.event_making import EventFactory

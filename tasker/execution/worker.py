@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Inputs, Result, TaskInputs, TooLarge
@@ -33,7 +33,6 @@ from tasker.execution.attempt.attempt import (
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.event_making import EventFactory
 from tasker.execution.fast.local_tasks import LocalTaskTracker
 from tasker.execution.in_flight import FencedWrites, InFlightClaim, InFlightClaims, ReleasedClaim
@@ -48,6 +47,9 @@ from tasker.handlers.copies import CopyOnRead
 from tasker.logging.lines import ids_of, log_line
 from tasker.logging.trace_context import TraceOf
 from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.execution.completer import CompletionBuffer
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)

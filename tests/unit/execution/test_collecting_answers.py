@@ -13,8 +13,7 @@ from tasker.clock import SystemClock
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Result, TaskInputs
 from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable, LockTimeout
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.in_flight import InFlightClaim, ReleasedClaim
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings

@@ -12,7 +12,7 @@ import pytest
 from tasker.engine.exchange import AdvanceResult, ClaimRow, Inputs, Result, TaskInputs
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
 from tasker.execution.attempt.attempt import Attempt, AttemptEnd
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import CompletionBuffer
 from tasker.execution.in_flight import ReleasedClaim
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
