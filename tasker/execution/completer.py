@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tasker.clock import BackoffPolicy
-from tasker.dataclasses import maker_of
 from tasker.engine.exchange import AdvanceResult, OnAdvanced, Result, ResultSink
 from tasker.errors import DatabaseError, LockTimeout
 from tasker.execution.event_bus import AcceptedEventBus
@@ -202,7 +201,6 @@ FAILED = BackoffPolicy(0.05, 2.0)
 """Pauses in seconds after failed writes, while the breaker names no time."""
 BREAKER = "completion_breaker"
 """Reason under which the breaker throttles claims."""
-_make_stored = maker_of(StoredAttempt)
 
 
 class Completer:
@@ -384,4 +382,4 @@ def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttem
 def _attempt(result: Result, verdict: Verdict | None) -> StoredAttempt:
     error_type = result.outcome.error_type if isinstance(result.outcome, Failure) else None
     accepted = verdict in (None, Verdict.ALREADY_ACCEPTED)
-    return _make_stored(result.claim.namespace, error_type, result.duration_ms, accepted)
+    return StoredAttempt(result.claim.namespace, error_type, result.duration_ms, accepted)
