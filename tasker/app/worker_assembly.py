@@ -42,7 +42,6 @@ from tasker.process.registration import WorkerRegistration
 from tasker.process.releases import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import BufferLimits
 from tasker.template.error_rules import parse_overrides
 
 
@@ -213,8 +212,7 @@ class WorkerAssembly(Assembly):
     def buffer(self) -> CompletionBuffer:
         """Buffer of completed attempts that are not stored yet."""
         settings = self.context.settings
-        share = settings.overflow.log_warning_threshold
-        return CompletionBuffer(self.slots, BufferLimits(settings.dispatch.completion_buffer_size, share))
+        return CompletionBuffer(self.slots, settings.dispatch, settings.overflow)
 
     @cached_property
     def runner(self) -> AttemptRunner:

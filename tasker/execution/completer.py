@@ -25,7 +25,8 @@ from tasker.handlers.claims import Claim, Failure, Success, Verdict
 from tasker.plugins.hook_arguments import StoredAttempt
 from tasker.resilience.breaker import BreakerState, SlowCalls
 from tasker.resilience.outage import Failing
-from tasker.resilience.pressure import BufferLevel, BufferLimits
+from tasker.resilience.pressure import BufferLevel, buffer_level
+from tasker.settings.queues import HandlerDispatch, OverflowPolicy
 
 BATCH_BYTES = 16_000_000
 """Approximate size limit of one write: PostgreSQL reads hundreds of megabytes completely before it refuses them."""
@@ -37,8 +38,11 @@ _log = logging.getLogger("tasker.execution")
 class CompletionBuffer:
     """Buffer of results and releases waiting to be written. While it is full, it throttles the `slots`."""
 
-    def __init__(self, slots: Slots, limits: BufferLimits) -> None:
-        self._slots, self._limits = slots, limits
+    def __init__(
+        self, slots: Slots, dispatch: HandlerDispatch | None = None, overflow: OverflowPolicy | None = None
+    ) -> None:
+        self._slots, self._dispatch = slots, dispatch or HandlerDispatch()
+        self._overflow = overflow or OverflowPolicy()
         self._results: list[Result] = []
         self._again: list[Result] = []
         self._given_back: dict[str, ReleasedClaim] = {}
@@ -54,7 +58,7 @@ class CompletionBuffer:
 
     @property
     def size(self) -> int:
-        return self._limits.size
+        return self._dispatch.completion_buffer_size
 
     @property
     def has_results(self) -> bool:
@@ -127,16 +131,17 @@ class CompletionBuffer:
             raise
 
     def describe(self) -> str:
-        return f"buffer {self._fill}: {self.waiting} of {self._limits.size}"
+        return f"buffer {self._fill}: {self.waiting} of {self.size}"
 
     def _watch_fill(self) -> None:
         """Throttle claims while the buffer is full."""
-        before, self._fill = self._fill, self._limits.fill(self.waiting, self._fill)
+        before, share = self._fill, self._overflow.log_warning_threshold
+        self._fill = buffer_level(self.size, share, self.waiting, before)
         if self._fill is before:
             return
         self._slots.throttle(BUFFER) if self._fill is BufferLevel.FULL else self._slots.unthrottle(BUFFER)
         level = logging.INFO if self._fill is BufferLevel.NORMAL else logging.WARNING
-        _log.log(level, "completion_buffer fill=%s waiting=%s size=%s", self._fill, self.waiting, self._limits.size)
+        _log.log(level, "completion_buffer fill=%s waiting=%s size=%s", self._fill, self.waiting, self.size)
 
 
 def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:

@@ -24,7 +24,7 @@ from tasker.handlers.claims import Success
 from tasker.json_values import JsonText
 from tasker.resilience.breaker import BreakerState
 from tasker.resilience.breakers import BreakerPolicies, Breakers
-from tasker.resilience.pressure import BufferLimits
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import PATIENCE
 
@@ -62,7 +62,7 @@ class Rig:
         self.store = Store()
         nothing: Any = None
         slots = Slots(10)
-        self.buffer = CompletionBuffer(slots, BufferLimits(size=3))
+        self.buffer = CompletionBuffer(slots, HandlerDispatch(completion_buffer_size=3))
         self.worker = Worker(
             "worker",
             slots,

@@ -23,7 +23,6 @@ from tasker.handlers.claims import Claim, Success, Verdict
 from tasker.json_values import JsonText
 from tasker.resilience.breaker import BreakerState
 from tasker.resilience.breakers import BreakerPolicies, Breakers
-from tasker.resilience.pressure import BufferLimits
 from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import PATIENCE
 
@@ -51,7 +50,7 @@ class Rig:
         self.breaker = breakers.completion.guard
         self.then: list[str] = []
         slots = Slots(10)
-        self.buffer = CompletionBuffer(slots, BufferLimits())
+        self.buffer = CompletionBuffer(slots)
         self.worker = Worker(
             "worker",
             slots,

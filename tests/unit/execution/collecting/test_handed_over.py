@@ -21,7 +21,6 @@ from tasker.execution.worker import MOST_TOGETHER, Worker
 from tasker.handlers.claims import Claim, Success
 from tasker.json_values import JsonText
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import BufferLimits
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
@@ -43,7 +42,7 @@ class Rig:
         """What goes wrong when children are started."""
         self.lost = 0
         self.slots = Slots(CONCURRENCY)
-        self.buffer = CompletionBuffer(self.slots, BufferLimits())
+        self.buffer = CompletionBuffer(self.slots)
         breakers = Breakers(SystemClock())
         self.worker = Worker(
             "worker",
