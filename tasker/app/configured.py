@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.named_limits import NamedLimitNumbers, NamedLimits
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_variables
@@ -30,9 +31,11 @@ from tasker.settings.execution import TaskTemplates
 from tasker.settings.http import OrchestrationWeb, WorkerWeb
 from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import BreakerPolicy, RetryPolicy
+from tasker.template.times import default_burst, parse_rate
 
 if TYPE_CHECKING:
     from tasker.settings.breakers import BreakerThresholds, ReadinessThresholds
+    from tasker.settings.execution import NamedLimit
     from tasker.settings.model import Settings
     from tasker.settings.table import Table
 
@@ -124,6 +127,8 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
 
     configuration = load(context, environ)
     made = replace(configured(configuration.settings, configuration.backends), origin=configuration.origin)
+    limits = replace(made.worker.named_limits, changed_at=configuration.changed_at)
+    made = replace(made, worker=replace(made.worker, named_limits=limits))
     # without a file there are no fleet defaults, so those of registered templates apply
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
@@ -222,8 +227,21 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         seen_events=worker.event_systems.worker.metadata.in_process_events,
         events=worker_events(settings),
         rules=rules(settings),
+        tags=frozenset(worker.tags),
+        named_limits=named_limits(settings),
         name=worker.worker_id if worker.is_set("worker_id") else None,
     )
+
+
+def named_limits(settings: Settings) -> NamedLimits:
+    """Return the limits that templates name."""
+    return NamedLimits(tuple(_numbers(name, limit) for name, limit in settings.limits.items()))
+
+
+def _numbers(name: str, limit: NamedLimit) -> NamedLimitNumbers:
+    rate = parse_rate(limit.rate) if limit.rate else None
+    burst = None if rate is None else float(limit.burst or default_burst(rate))
+    return NamedLimitNumbers(name, limit.concurrency or None, rate, burst)
 
 
 def worker_events(settings: Settings) -> EventSettings:

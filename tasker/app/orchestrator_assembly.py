@@ -89,7 +89,9 @@ class OrchestratorAssembly(Assembly):
     def heartbeat(self) -> ProcessHeartbeat:
         """Orchestrator's entry in the registry, with its lease."""
         backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease.lease_ms
-        return ProcessHeartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
+        limits = self.context.limits.rows
+        entry = Registration(self.identity, lease_ms, "orchestrator", backend=backend, limits=limits)
+        return ProcessHeartbeat(self.registry, entry)
 
     @cached_property
     def result_engine(self) -> Engine:

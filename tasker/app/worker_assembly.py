@@ -112,6 +112,7 @@ class WorkerAssembly(Assembly):
             context.messaging.provider_name(),
             context.url,
             context.clock,
+            context.limits,
         )
 
     @cached_property

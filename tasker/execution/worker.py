@@ -302,6 +302,8 @@ class Worker:
             raise
 
     async def _run_attempt(self, attempt: Attempt) -> AttemptEnd:
+        if missing := set(attempt.step.requires) - self.settings.tags:
+            return ClaimReleased(attempt.claim, f"the worker lacks the tag {', '.join(sorted(missing))}")
         start_event = None if self._teller is None else self._teller.started(attempt)
         try:
             end = await self._runner.run(attempt)
@@ -343,7 +345,7 @@ class Worker:
             self._leave_to_others()
         if not running.cancel.is_set():
             self.unserved.add(running.claim.key)
-            note["unserved"] = attempt.step.handler.callable
+            note["unserved"] = attempt.step.served_by
         self._completed.add_release(ReleasedClaim(running.claim, note))
 
     def _leave_to_others(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tasker.template.mapping import Key, Mapping
+from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import Choice, Number
+from tasker.template.value_kinds import Choice, Number, Text
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -43,6 +44,20 @@ RATE_LIMIT = Mapping(
             "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
         ),
     ),
+)
+
+NAMED_LIMIT = Mapping(
+    "a limit of `limits`",
+    (
+        Key(
+            "name",
+            Text(LIMIT_NAME, LIMIT_NAME_RULE, max_length=MAX_NAME),
+            "Its name in the configuration: the table `[limits.NAME]`.",
+            required=True,
+        ),
+        Key("key", DataPlace(), "The place of a value that has the limit to itself; without it there is one for all."),
+    ),
+    shorthand="name",
 )
 
 TASK_CONCURRENCY = Mapping(

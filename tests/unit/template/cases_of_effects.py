@@ -189,6 +189,18 @@ EFFECTS = (
         "cancel_new",
         top("concurrency: {limit: 1, on_limit: cancel_new}"),
     ),
+    Case("T125", step("limits: [mail, sms, «mail»]"), "keep one of them", step("limits: [mail, sms]")),
+    Case("T026", step("limits: [«my mail»]"), "table of the configuration", step("limits: [my-mail]")),
+    Case("T021", step("limits: [«{key: input.customer}»]"), "`name`", step("limits: [{name: m, key: input.c}]")),
+    Case(
+        "T116",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, limits: [x, {name: m, key: «steps.a.at»}]}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], limits: [x, {name: m, key: steps.a.at}]}"
+        ),
+    ),
     Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
     Case("T118", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
     Case("T118", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),
