@@ -45,6 +45,24 @@ RATE_LIMIT = Mapping(
     ),
 )
 
+UNIQUE = Mapping(
+    "`unique`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The place of a value in the input: of each value one task runs; without it, one task of the template.",
+        ),
+        Key(
+            "mode",
+            Choice(("while_running",)),
+            "When a submission answers the existing task: while that has not ended.",
+            default="while_running",
+        ),
+    ),
+    shorthand="mode",
+)
+
 TASK_CONCURRENCY = Mapping(
     "the template's `concurrency`",
     (

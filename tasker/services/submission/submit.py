@@ -24,6 +24,7 @@ from tasker.services.submission.check import as_dict, check_key, option_item, re
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
+from tasker.services.submission.unique_keys import unique_item
 from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 
@@ -84,11 +85,15 @@ class SubmissionOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps."""
+    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps.
+
+    `unique`: the existing task runs under the same unique key of its template.
+    """
 
     task_uuid: str
     step_count: int
     created: bool = True
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,7 @@ class DraftFactory:
             **option_item(request, self._limit),
             "context": context,
             **trace_item(request),
+            **unique_item(plan, input_values),
             **start_item(request.run_at, request.delay),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),
@@ -216,6 +222,8 @@ class Submitter:
         starter: EagerStarter | None = None,
     ) -> SubmissionResult:
         """Create one task; with `on_duplicate="return"`, return the existing one of the same identity, if any.
+
+        While a task of the same unique key runs, that one is returned, whatever `on_duplicate` says.
 
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
@@ -327,6 +335,8 @@ def submitted(
     task_uuid, state, steps = existing or (None, None, 0)
     if task_uuid == draft.task_uuid:  # created by an earlier call whose answer was lost
         return SubmissionResult(draft.task_uuid, steps)
+    if existing is None and (running := answer.running.get(draft.task_uuid)):
+        return SubmissionResult(running[0], running[2], created=False, unique=True)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
         task_uuid=task_uuid,
