@@ -1,10 +1,15 @@
-"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, and of open tasks."""
+"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, of open and of unique tasks."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.template.documents import DocumentReading, Path
 from tasker.template.mapping import Key, Mapping
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import Choice, Number
+from tasker.template.value_kinds import INVALID, Choice, Number
+from tasker.template.yaml.nodes import Node
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -45,22 +50,26 @@ RATE_LIMIT = Mapping(
     ),
 )
 
-UNIQUE = Mapping(
+WHILE_RUNNING = Choice(("while_running",))
+
+
+@dataclass(frozen=True)
+class UniqueMapping(Mapping):
+    """Mapping with the place of the unique key, or `while_running` without one."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the mapping; {} for the word alone."""
+        if isinstance(node.value, dict):
+            return super().read(node, path, reading)
+        return INVALID if WHILE_RUNNING.read(node, path, reading) is INVALID else {}
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [WHILE_RUNNING.json_schema(), super().json_schema()]}
+
+
+UNIQUE = UniqueMapping(
     "`unique`",
-    (
-        Key(
-            "key",
-            InputPlace(),
-            "The place of a value in the input: of each value one task runs; without it, one task of the template.",
-        ),
-        Key(
-            "mode",
-            Choice(("while_running",)),
-            "When a submission answers the existing task: while that has not ended.",
-            default="while_running",
-        ),
-    ),
-    shorthand="mode",
+    (Key("key", InputPlace(), "The place of a value in the input: of each value one task runs.", required=True),),
 )
 
 TASK_CONCURRENCY = Mapping(

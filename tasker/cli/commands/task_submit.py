@@ -188,7 +188,8 @@ def submit(
 
     The template's identity strategy applies: with `strict`, the default, a second task with the same input is refused
     unless it has an --idempotency-key of its own. The error names the existing task; --on-duplicate return prints it
-    instead, so that a script may be run twice.
+    instead, so that a script may be run twice. If the template says `unique: while_running`, a task that runs under the
+    same key is printed in any case.
 
     \b
     Examples:
@@ -218,9 +219,11 @@ def submit(
         create = partial(_submit, target=target, request=request, on_duplicate=on_duplicate)
         submitted, state = run_on_fleet(place, create)
     if wait or not submitted.created:
-        click.echo(f"{'submitted' if submitted.created else 'already exists:'} {submitted.task_uuid}", err=True)
+        existing = "already runs under this unique key:" if submitted.unique else "already exists:"
+        click.echo(f"{'submitted' if submitted.created else existing} {submitted.task_uuid}", err=True)
     if not wait:
         row = {"task_uuid": submitted.task_uuid, "status": state, "created": submitted.created}
+        row |= {"unique": True} if submitted.unique else {}
         print_as(form, row, lambda row: row["task_uuid"])
         return
     raise SystemExit(_wait(place, submitted.task_uuid, timeout, form))

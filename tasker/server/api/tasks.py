@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
 
-from tasker.errors import NotPermitted, TaskerError
+from tasker.errors import DuplicateTask, NotPermitted, TaskerError
 from tasker.operations.permissions import Permission
 from tasker.server.auth.gate import actor_of, caller_of, known_caller, namespaces_of, needs, require_namespace
 from tasker.server.covering import redact_answer, redact_tasks
@@ -52,7 +52,10 @@ MOST_STEPS = 1000
     "/v1/tasks",
     status_code=201,
     response_model=TaskCreated,
-    responses={200: {"model": TaskCreated, "description": "It existed, and was asked for."}, **refusals(409, 422)},
+    responses={
+        200: {"model": TaskCreated, "description": "It existed, and was asked for, or runs under the unique key."},
+        **refusals(409, 422),
+    },
     **needs(Permission.TASKS_CREATE, confines=True),
 )
 async def create_task(
@@ -68,6 +71,8 @@ async def create_task(
     submitted = await program.submissions.submit(
         order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
     )
+    if submitted.unique:
+        _permit_reading(request, order.namespace)
     await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
     created = await redact_answer(request, submitted.task_uuid, task_created(task, submitted))
@@ -119,6 +124,14 @@ def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> N
         caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
 
 
+def _permit_reading(request: Request, namespace: str) -> None:
+    """Raise `DuplicateTask` in place of the running task if the caller may not read it."""
+    try:
+        caller_of(request).require_in(Permission.TASKS_READ, namespace)
+    except NotPermitted:
+        raise DuplicateTask("A task with this unique key runs.", hint="submit again when it has ended") from None
+
+
 def _refusal(request: Request, order: TemplateSubmission, body: TaskBatch) -> NotPermitted | None:
     try:
         _permit(request, order, body.on_duplicate)
@@ -153,6 +166,7 @@ def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
             "task_uuid": result.task_uuid,
             "step_count": result.step_count,
             "created": result.created,
+            "unique": result.unique,
         }
     details = problem_of(result, within=True, for_page=False)
     return {"status": details["status"], "problem": details}

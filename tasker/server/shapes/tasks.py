@@ -187,11 +187,15 @@ class TaskResponse(BaseModel):
 
 
 class TaskCreated(TaskResponse):
-    """Created task, or the existing one that the request asked for (`created` is false)."""
+    """Created task, or the existing one that the request asked for (`created` is false).
+
+    `unique`: the existing one runs under the same unique key of its template.
+    """
 
     step_count: int
     message: str
     created: bool
+    unique: bool = False
 
 
 class TaskCancelled(TaskResponse):
@@ -208,6 +212,7 @@ class BatchAnswer(BaseModel):
     task_uuid: str | None = None
     step_count: int | None = None
     created: bool | None = None
+    unique: bool | None = None
     problem: dict[str, Any] | None = None
 
 

@@ -85,7 +85,8 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
     except TaskerError as error:
         problem = problem_of(error)
         return _page(request, plan, filled, problem["status"], problem)
-    return redirect(request, f"tasks/{submitted.task_uuid}", "The task is submitted.")
+    message = "A task with this unique key runs: this one." if submitted.unique else "The task is submitted."
+    return redirect(request, f"tasks/{submitted.task_uuid}", message)
 
 
 def _filled(plan: Plan, form: Form) -> Filled:
