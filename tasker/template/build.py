@@ -36,6 +36,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         system_dependencies=_systems(document),
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
+        tenant=document.get("tenant", {}).get("from"),
         unique=document["unique"].get("key", {}) if "unique" in document else None,
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),

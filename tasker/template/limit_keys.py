@@ -72,6 +72,12 @@ UNIQUE = UniqueMapping(
     (Key("key", InputPlace(), "The place of a value in the input: of each value one task runs.", required=True),),
 )
 
+TENANT = Mapping(
+    "`tenant`",
+    (Key("from", InputPlace(), "The place of the tenant's name in the input.", required=True),),
+    shorthand="from",
+)
+
 TASK_CONCURRENCY = Mapping(
     "the template's `concurrency`",
     (

@@ -36,6 +36,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "system_dependencies": plan.system_dependencies,
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
+            "tenant": None if plan.tenant is None else {"from": place_text(plan.tenant)},
             "unique": _unique(plan),
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],

@@ -49,7 +49,7 @@ def name_existing_task(arguments: str, advice: str = "") -> Iterator[None]:
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--input` (`given`), `--set` (`settings`), `--priority`, `--at`, `--in`, `--expires-in`,
-    `--deadline` and `--idempotency-key`."""
+    `--deadline`, `--tenant` and `--idempotency-key`."""
     options = (
         click.option(
             "--input", "given", metavar="JSON|@FILE|-", help="Input of the task; - is standard input.  [default: {}]"
@@ -72,6 +72,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="TIME",
             help="Fail the open steps at this time, or so long after the start: 90s, 5m, 36h, 3d.",
         ),
+        click.option("--tenant", metavar="NAME", help="For whom the task runs."),
         click.option(
             "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."
         ),
@@ -240,7 +241,7 @@ def _submit_batch(
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
     defaults = Defaults(
-        target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline")}
+        target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant")}
     )
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0

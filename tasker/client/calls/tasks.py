@@ -49,6 +49,7 @@ class TaskOptions(TypedDict, total=False):
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
+    tenant: str | None
 
 
 class TaskFilters(TypedDict, total=False):
@@ -58,6 +59,7 @@ class TaskFilters(TypedDict, total=False):
     version: str
     initiator: str
     source_system: str
+    tenant: str
     tag: Sequence[str]
     correlation_id: str
     created_after: str

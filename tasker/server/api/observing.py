@@ -51,6 +51,7 @@ async def list_tasks_briefly(
     version: Filter = None,
     initiator: Filter = None,
     source_system: Filter = None,
+    tenant: Filter = None,
     correlation_id: UUID | None = None,
     idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
     fingerprint: Annotated[str | None, Query(max_length=64, description="Of a failure of dead letters.")] = None,
@@ -63,7 +64,7 @@ async def list_tasks_briefly(
     which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
     which |= {"version": version, "initiator": initiator, "source_system": source_system, "until": until}
     which |= {"correlation_id": correlation_id and str(correlation_id), "open": open_, "oldest_first": oldest_first}
-    which |= {"fingerprint": fingerprint, "field": field, "idempotency_key": idempotency_key}
+    which |= {"tenant": tenant, "fingerprint": fingerprint, "field": field, "idempotency_key": idempotency_key}
     if field:
         await may_search_inputs(request, namespace)
     tasks = program_of(request).tasks

@@ -249,6 +249,7 @@ async def list_tasks(
     version: Filter = None,
     initiator: Filter = None,
     source_system: Filter = None,
+    tenant: Filter = None,
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
     correlation_id: UUID | None = None,
     idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
@@ -278,6 +279,7 @@ async def list_tasks(
         version=version,
         initiator=initiator,
         source_system=source_system,
+        tenant=tenant,
         tags=tag,
         correlation_id=str(correlation_id) if correlation_id else None,
         idempotency_key=idempotency_key,

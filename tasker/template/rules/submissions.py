@@ -8,7 +8,7 @@ from typing import Any, Final
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.graph import DependencyGraph
 
-PLACES: Final = (("unique", "key"),)
+PLACES: Final = (("unique", "key"), ("tenant", "from"))
 
 
 def places_fit_the_input(graph: DependencyGraph, document: Mapping[str, Any]) -> None:

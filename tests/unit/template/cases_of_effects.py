@@ -207,6 +207,7 @@ EFFECTS = (
         "did you mean `id`?",
         top("input_schema: {properties: {customer: {}}}\nunique: {key: input.customers.id}"),
     ),
+    Case("T116", top("tenant: {from: «tenant»}"), "input.customer.id", top("tenant: input.tenant")),
     Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
     Case("T118", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
     Case("T118", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),

@@ -174,6 +174,7 @@ create table tasker.tasks (
   waiter          uuid,                     -- the client notified of its end, on its own channel
   gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
+  tenant          text,                     -- for whom it runs; null: nobody in particular
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
     (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
@@ -204,6 +205,11 @@ create table tasker.unique_keys (
   primary key (namespace_id, template, value)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v1
+
+-- lists of a tenant's tasks, in their order; and its open ones, which a quota counts. A task without a tenant costs
+-- nothing here.
+create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
+create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
 -- What a submission says of its task: written once.
 create table tasker.task_details (

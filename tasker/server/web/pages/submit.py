@@ -36,6 +36,7 @@ OTHERS = (
     "delay",
     "expires_in",
     "deadline",
+    "tenant",
     "reason",
     "idempotency_key",
     "correlation_id",
@@ -121,6 +122,7 @@ def _request(filled: Filled, caller: str | None) -> TaskRequest:
         delay=others["delay"] or None,
         expires_in=others["expires_in"] or None,
         deadline=others["deadline"] or None,
+        tenant=others["tenant"] or None,
     )
 
 

@@ -42,6 +42,7 @@ OPTIONS = {
     "version": "version",
     "initiator": "initiator",
     "source": "source-system",
+    "tenant": "tenant",
     "correlation": "correlation-id",
     "fingerprint": "fingerprint",
     "field": "field",
@@ -60,6 +61,7 @@ class Search(AddressWords):
     tag: str = ""
     initiator: str = ""
     source: str = ""
+    tenant: str = ""
     correlation: str = ""
     fingerprint: str = ""
     field: str = ""
@@ -91,6 +93,7 @@ class Search(AddressWords):
             version=self.version or None,
             initiator=self.initiator or None,
             source_system=self.source or None,
+            tenant=self.tenant or None,
             tags=self.tag.split(),
             correlation_id=checked(self.correlation) if self.correlation else None,
             created_after=self._after(now),
