@@ -1,8 +1,8 @@
 -- Tasks and steps as clients see them. Each query has a name and takes its parameters as %(name)s.
 
 -- name: namespace
--- The namespace of a task.
-select ns.name from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+-- The namespace and the tenant of a task.
+select ns.name, t.tenant from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where t.task_uuid = %(task)s::uuid
 
 -- name: tasks

@@ -84,8 +84,11 @@ class Search(AddressWords):
         """Sort order as cursors name it."""
         return "created_at" if self.oldest_first else "-created_at"
 
-    def filter(self, namespaces: list[str] | None, now: datetime) -> TaskFilter:
-        """Return the filter of the tasks in these namespaces. Raises `UsageError` for invalid filters."""
+    def filter(
+        self, namespaces: list[str] | None, now: datetime, tenants: list[str] | None = None
+    ) -> TaskFilter:
+        """Return the filter of the tasks in these namespaces and of these tenants. Raises `UsageError` for invalid
+        filters."""
         return TaskFilter(
             namespace=self.namespace or None,
             status=self.status if self.status and self.status != OPEN else None,
@@ -101,6 +104,7 @@ class Search(AddressWords):
             fingerprint=self.fingerprint or None,
             context=context_of(self.field) if self.field else None,
             namespaces=namespaces,
+            tenants=tenants,
             open=self.status == OPEN,
         )
 
