@@ -25,7 +25,6 @@ from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.found import PluginChoice, exclude_plugins, installed, load
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import DepthLimits
 from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
 from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
@@ -61,8 +60,7 @@ Those of plugins apply only if the plugin is enabled.
 """
 
 
-_single = DepthThresholds.for_single_process()
-SINGLE_PROCESS_DEPTH = DepthLimits(_single.critical_threshold, _single.overflow_threshold)
+SINGLE_PROCESS_DEPTH = DepthThresholds.for_single_process()
 """Limits of a single process that submits and works: waiting tasks are in the database and block no other process."""
 
 
@@ -82,7 +80,7 @@ class Configured:
     retry: RetryPolicy | None = None
     """Policy of steps whose template has no retry settings; None: that of the registered template."""
     breakers: BreakerPolicies = field(default_factory=BreakerPolicies)
-    depth_limits: DepthLimits = SINGLE_PROCESS_DEPTH
+    depth_limits: DepthThresholds = SINGLE_PROCESS_DEPTH
     """Depths at which new tasks are refused."""
     importable: tuple[str, ...] = ("*",)
     """Paths that templates may import in addition to registered and discovered handlers."""
@@ -166,7 +164,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         context_limit_bytes=common.execution.context_limit_bytes,
         retry=retry_policy(settings),
         breakers=breaker_policies(settings),
-        depth_limits=depth_limits(settings),
+        depth_limits=settings.common.queues.queue_depth_thresholds,
         plugins=plugin_choice(settings),
         backend_settings=backend_settings(settings, backends),
         settings=settings,
@@ -299,12 +297,6 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
 def _policy(own: BreakerThresholds | ReadinessThresholds) -> BreakerPolicy:
     """Return the breaker policy of a component: its own setting, else the common one, else its default."""
     return BreakerPolicy(own.failure_threshold, own.timeout_seconds, own.success_threshold)
-
-
-def depth_limits(settings: Settings) -> DepthLimits:
-    """Return the depths at which a namespace has too many ready steps, with any messaging backend."""
-    thresholds = settings.common.queues.queue_depth_thresholds
-    return DepthLimits(thresholds.critical_threshold, thresholds.overflow_threshold)
 
 
 def queue_names(settings: Settings) -> QueueNames:

@@ -80,6 +80,7 @@ ERRORS = {
     "T118": "A malformed rate",
     "T125": "The same limit twice",
     "T126": "A limit that no configuration declares",
+    "T130": "A key of submissions that the input never has",
 }
 
 WARNINGS = {

@@ -36,6 +36,8 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "system_dependencies": plan.system_dependencies,
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
+            "tenant": None if plan.tenant is None else {"from": place_text(plan.tenant)},
+            "unique": _unique(plan),
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
@@ -78,6 +80,12 @@ def _step(step: StepPlan) -> dict[str, Any]:
         },
         keep=("result_schema", "inputs"),
     )
+
+
+def _unique(plan: Plan) -> str | dict[str, Any] | None:
+    if plan.unique is None:
+        return None
+    return {"key": place_text(plan.unique)} if plan.unique else "while_running"
 
 
 def _limit_of_tasks(plan: Plan) -> dict[str, Any]:

@@ -249,6 +249,10 @@ class Plan:
     environment: str | None = None
     concurrency: StepLimit | None = None
     """Limit of the tasks that are open at the same time, from their first step on."""
+    tenant: Mapping[str, Any] | None = None
+    """Place of the tenant's name in the input; None: only a submission names it."""
+    unique: Mapping[str, Any] | None = None
+    """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()

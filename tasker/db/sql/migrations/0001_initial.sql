@@ -79,7 +79,8 @@ create table tasker.templates (
   step_count      int not null,
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
-  gates           int not null default 0, -- those of all its steps together; 512: the ends of its tasks are events
+  -- those of all its steps together; 32: its tasks have a unique key, 512: the ends of its tasks are events
+  gates           int not null default 0,
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
   lifecycle       jsonb generated always as (plan->'lifecycle') stored,
@@ -175,6 +176,7 @@ create table tasker.tasks (
   waiter          uuid,                     -- the client notified of its end, on its own channel
   gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
+  tenant          text,                     -- for whom it runs; null: nobody in particular
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
     (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
@@ -194,6 +196,22 @@ create index tasks_by_trouble on tasker.tasks (trouble, task_uuid) where trouble
 create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_at) where complete;
 -- for lists of a template's tasks, in their order
 create index tasks_of_template on tasker.tasks (named_task_uuid, task_uuid);
+
+-- The task of each value of a unique key, by template in all its versions: it runs, or another may take the key. The end
+-- of a task writes nothing here; a submission looks whether it has ended, under the lock of the row (take_unique_keys).
+create table tasker.unique_keys (
+  namespace_id int not null,
+  template     text not null,
+  value        text not null,
+  task_uuid    uuid not null,
+  primary key (namespace_id, template, value)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v1
+
+-- lists of a tenant's tasks, in their order; and its open ones, which a quota counts. A task without a tenant costs
+-- nothing here.
+create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
+create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
 -- What a submission says of its task: written once.
 create table tasker.task_details (

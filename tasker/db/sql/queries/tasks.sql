@@ -15,7 +15,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
     t.held - case when t.held > 0 then (select count(*) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')
       else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete
-        and m.subject = t.task_uuid and m.kind = 'x'), 'deadline_at', d.deadline_at,
+        and m.subject = t.task_uuid and m.kind = 'x'), 'deadline_at', d.deadline_at, 'tenant', t.tenant,
   'waits_until', case when t.waits then (select min(m.due_at) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
         and m.kind in ('r', 'b')) end,
@@ -169,6 +169,7 @@ select t.task_uuid::text, t.template_id from tasker.tasks t where t.task_uuid = 
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
   and (%(namespaces)s::text[] is null or t.namespace_id in (
     select n.namespace_id from tasker.task_namespaces n where n.name = any (%(namespaces)s)))
+  and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s))
 order by t.task_uuid desc limit %(limit)s
 
 -- name: open_beside
