@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tasker.app.configured import Configured
 from tasker.app.preparation import prepare, require_shared
@@ -38,6 +39,7 @@ from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.submit import Submitter
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
@@ -67,8 +69,13 @@ class Services:
         self.dead_letters, self.replays = DeadLetters(self.engine, self.steps), Replays(self.engine)
         self.admission = admission = SubmissionAdmission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
-        self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
-        self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
+        self.submission_limits = submission_limits = SubmissionLimits(
+            self.engine, configuration.tenants, configuration.http.max_submits_per_minute
+        )
+        self.metrics = ServerMetrics(self.fleet, self.connection, self.health, submission_limits)
+        self.submitter = submitter = _submitter(
+            self.engine, self.plans, settings, configuration, admission, submission_limits
+        )
         self.reruns = Reruns(self.engine, self.plans, submitter)
 
     @cached_property
@@ -103,9 +110,11 @@ def _submitter(
     settings: WorkerSettings,
     configuration: Configured,
     admission: SubmissionAdmission,
+    limits: SubmissionLimits,
 ) -> Submitter:
-    limit, window = configuration.context_limit_bytes, settings.limits.enqueue_window
-    return Submitter(engine, plans, new_task_uuid, window=window, context_limit_bytes=limit, admission=admission)
+    most, window = configuration.context_limit_bytes, settings.limits.enqueue_window
+    more: dict[str, Any] = {"window": window, "context_limit_bytes": most, "admission": admission, "limits": limits}
+    return Submitter(engine, plans, new_task_uuid, **more)
 
 
 @asynccontextmanager

@@ -219,6 +219,12 @@ def _reservation(path: str, values: Mapping[str, Any], part: str) -> SettingProb
     return SettingProblem(path, find(values, path), issue, "Remove this setting")
 
 
+def _of_default(path: str) -> str:
+    """Return the path of the same setting in `[tenants.default]`."""
+    root, _, setting = path.rpartition(".")
+    return f"tenants.default.{setting}" if root.startswith("tenants.") else path
+
+
 def _base(path: str) -> str:
     return path.partition("[")[0]
 
@@ -229,7 +235,7 @@ def _problem(issue: Issue) -> SettingProblem:
         return SettingProblem(path, value, "This setting does not exist", _suggestion(path, value))
     if issue.kind == "value":
         return SettingProblem(path, value, issue.issue, issue.fix)
-    parameter = by_path().get(_base(path))
+    parameter = by_path().get(_base(path)) or by_path().get(_of_default(_base(path)))
     if parameter is None:
         return SettingProblem(path, value, "Expected a value, got a table", f"Write [{path}] and its settings below it")
     if parameter.choices:

@@ -22,6 +22,7 @@ from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, Orchest
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
 from tasker.settings.table import Table, flag, several, table, text, whole
+from tasker.settings.tenants import Tenants
 
 
 class Plugins(Table):
@@ -103,4 +104,5 @@ class Settings(Table):
     common: Common = table(Common)
     orchestration: Orchestration = table(Orchestration)
     plugins: Plugins = table(Plugins)
+    tenants: Tenants = table(Tenants)
     worker: WorkerSection = table(WorkerSection)

@@ -103,6 +103,8 @@ class Table:
 
     declared: ClassVar[Mapping[str, Setting]] = MappingProxyType({})
     """Its settings and nested tables by name."""
+    named: ClassVar[type[Table] | None] = None
+    """Kind of the nested tables whose names are up to the author, such as `[tenants.acme]`; None: it takes none."""
 
     def __init_subclass__(cls) -> None:
         own = {}
@@ -114,7 +116,7 @@ class Table:
         cls.declared = {**cls.declared, **own}
 
     def __init__(self, **values: Any) -> None:
-        if unknown := values.keys() - self.declared.keys():
+        if self.named is None and (unknown := values.keys() - self.declared.keys()):
             raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
         vars(self).update(values)
 
@@ -124,7 +126,9 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.declared)
+        return named_tables(self) == named_tables(other) and all(
+            getattr(self, name) == getattr(other, name) for name in self.declared
+        )
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in self.declared))
@@ -148,7 +152,7 @@ class Table:
 
     def to_dict(self, *, only_set: bool = False) -> dict[str, Any]:
         """Return the settings as nested dicts and lists."""
-        names = [name for name in self.declared if not only_set or name in vars(self)]
+        names = [name for name in self.declared if not only_set or name in vars(self)] + [*named_tables(self)]
         return {name: _plain(getattr(self, name), only_set) for name in names}
 
     def check(self) -> None:
@@ -177,6 +181,11 @@ class Table:
         if issues:
             raise InvalidTable(issues)
         return made
+
+
+def named_tables(table: Table) -> dict[str, Any]:
+    """Return the nested tables whose names are up to the author."""
+    return {name: value for name, value in vars(table).items() if name not in table.declared}
 
 
 def _plain(value: Any, only_set: bool) -> Any:
@@ -211,7 +220,11 @@ def _table(kind: type[Table], values: Any, location: tuple[str | int, ...], issu
             made[name] = _value(types[name], setting, values[name], (*location, name), issues)
         elif setting.default is _Required:
             issues.append(Issue((*location, name), values, "value", "Missing", "Set it"))
-    issues += [Issue((*location, name), values[name], "unknown") for name in values if name not in kind.declared]
+    others = [name for name in values if name not in kind.declared]
+    if kind.named is None:
+        issues += [Issue((*location, name), values[name], "unknown") for name in others]
+    else:
+        made |= {name: _table(kind.named, values[name], (*location, name), issues) for name in others}
     if len(issues) > before:
         return _INVALID
     table = kind(**made)

@@ -107,6 +107,7 @@ NOT_SET = {
 """What no setting says; the tables of backends are below."""
 
 TABLES = {
+    "tenants": "tenants",
     "worker.events.listener": f"{WORKER}.metadata.listener",
     "worker.events.health": f"{WORKER}.health",
     "orchestrator_events.health": f"{ORCHESTRATION}.health",

@@ -211,6 +211,16 @@ create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
 create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
+-- Who has submitted lately and has a limit for that: a client, a template or a tenant, by name, with the time at which
+-- all tokens would be unused again (GCRA). None is as one in the past. Changed in a transaction of its own, before that
+-- of the submission (admit_v1).
+create table tasker.submission_buckets (
+  kind    text not null check (kind in ('client', 'template', 'tenant')),
+  name    text not null,
+  full_at timestamptz not null,
+  primary key (kind, name)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
 -- What a submission says of its task: written once.
 create table tasker.task_details (
   task_uuid             uuid primary key,
