@@ -21,14 +21,22 @@ from tasker.engine.calls import Engine
 from tasker.engine.exchange import CompletingWorker, OnAdvanced
 from tasker.engine.plans import PlanStore, RegisteredPlan
 from tasker.engine.task_log import trace_of
-from tasker.errors import DatabaseError, DuplicateTask, IdempotencyKeyReused, Overloaded, PlanUnreadable, QuotaExceeded, TaskerError
+from tasker.errors import (
+    DatabaseError,
+    DuplicateTask,
+    IdempotencyKeyReused,
+    Overloaded,
+    PlanUnreadable,
+    QuotaExceeded,
+    TaskerError,
+)
 from tasker.logging.lines import ids_of_task, log_line
 from tasker.logging.trace_context import TraceContext
 from tasker.messaging.port import QueuedMessage
 from tasker.orchestration.poison_guard import MOST_RECEPTIONS, PoisonGuard, exceeds_redeliveries, split_suspects
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.by_message import TaskRequestMessage
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import log_created_tasks
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.submit import Draft, DraftFactory

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import cache
@@ -20,6 +20,7 @@ from typing import (
     ClassVar,
     Literal,
     Self,
+    TypeVar,
     dataclass_transform,
     get_args,
     get_origin,
@@ -103,8 +104,6 @@ class Table:
 
     declared: ClassVar[Mapping[str, Setting]] = MappingProxyType({})
     """Its settings and nested tables by name."""
-    named: ClassVar[type[Table] | None] = None
-    """Kind of the nested tables whose names are up to the author, such as `[tenants.acme]`; None: it takes none."""
 
     def __init_subclass__(cls) -> None:
         own = {}
@@ -116,7 +115,7 @@ class Table:
         cls.declared = {**cls.declared, **own}
 
     def __init__(self, **values: Any) -> None:
-        if self.named is None and (unknown := values.keys() - self.declared.keys()):
+        if unknown := values.keys() - self.declared.keys():
             raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
         vars(self).update(values)
 
@@ -126,9 +125,7 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return named_tables(self) == named_tables(other) and all(
-            getattr(self, name) == getattr(other, name) for name in self.declared
-        )
+        return all(getattr(self, name) == getattr(other, name) for name in self.declared)
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in self.declared))
@@ -152,7 +149,7 @@ class Table:
 
     def to_dict(self, *, only_set: bool = False) -> dict[str, Any]:
         """Return the settings as nested dicts and lists."""
-        names = [name for name in self.declared if not only_set or name in vars(self)] + [*named_tables(self)]
+        names = [name for name in self.declared if not only_set or name in vars(self)]
         return {name: _plain(getattr(self, name), only_set) for name in names}
 
     def check(self) -> None:
@@ -183,14 +180,33 @@ class Table:
         return made
 
 
-def named_tables(table: Table) -> dict[str, Any]:
-    """Return the nested tables whose names are up to the author."""
-    return {name: value for name, value in vars(table).items() if name not in table.declared}
+T = TypeVar("T", bound=Table)
+
+
+class NamedTables(Mapping[str, T]):
+    """Tables of one kind, each under a name that the file chooses."""
+
+    def __init__(self, tables: Mapping[str, T] = MappingProxyType({})) -> None:
+        self._tables = dict(tables)
+
+    def __getitem__(self, name: str) -> T:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._tables.items()))
 
 
 def _plain(value: Any, only_set: bool) -> Any:
     if isinstance(value, Table):
         return value.to_dict(only_set=only_set)
+    if isinstance(value, NamedTables):
+        return {name: table.to_dict(only_set=only_set) for name, table in value.items()}
     return [_plain(entry, only_set) for entry in value] if isinstance(value, tuple) else value
 
 
@@ -220,11 +236,7 @@ def _table(kind: type[Table], values: Any, location: tuple[str | int, ...], issu
             made[name] = _value(types[name], setting, values[name], (*location, name), issues)
         elif setting.default is _Required:
             issues.append(Issue((*location, name), values, "value", "Missing", "Set it"))
-    others = [name for name in values if name not in kind.declared]
-    if kind.named is None:
-        issues += [Issue((*location, name), values[name], "unknown") for name in others]
-    else:
-        made |= {name: _table(kind.named, values[name], (*location, name), issues) for name in others}
+    issues += [Issue((*location, name), values[name], "unknown") for name in values if name not in kind.declared]
     if len(issues) > before:
         return _INVALID
     table = kind(**made)
@@ -241,6 +253,8 @@ def _value(annotation: Any, setting: Setting, value: Any, location: tuple[str | 
     before = len(issues)
     if isinstance(kind, type) and issubclass(kind, Table):
         return _table(kind, value, location, issues)
+    if get_origin(kind) is NamedTables:
+        return _named_tables(get_args(kind)[0], value, location, issues)
     if get_origin(kind) is tuple:
         result = _list(get_args(kind)[0], value, location, issues)
     else:
@@ -270,6 +284,25 @@ def _list(annotation: Any, value: Any, location: tuple[str | int, ...], issues: 
 
 
 _ENTRY = Setting(None)
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*", re.ASCII)
+
+
+def _named_tables(kind: type[Table], values: Any, location: tuple[str | int, ...], issues: list[Issue]) -> Any:
+    if isinstance(values, NamedTables):
+        return values
+    if not isinstance(values, Mapping):
+        issues.append(Issue(location, values, "type"))
+        return _INVALID
+    before, tables = len(issues), {}
+    for name, value in values.items():
+        if not _TABLE_NAME.fullmatch(name):
+            issues.append(Issue((*location, name), value, "value", "Not a valid name", "Use A-Z a-z 0-9 _ -"))
+        elif not isinstance(value, (Mapping, kind)):
+            where = ".".join(map(str, (*location, name)))
+            issues.append(Issue((*location, name), value, "value", "Expected a table", f"Write [{where}]"))
+        else:
+            tables[name] = _table(kind, value, (*location, name), issues)
+    return _INVALID if len(issues) > before else NamedTables(tables)
 
 
 def _typed(kind: Any, value: Any) -> Any:
@@ -342,6 +375,11 @@ def several(default: tuple[Any, ...], meaning: str, *, shortest: int = 0, **note
 def table(kind: type[Table], **notes: Any) -> Any:
     """Declare a nested table."""
     return Setting(kind(), notes=notes)
+
+
+def named_tables(**notes: Any) -> Any:
+    """Declare tables with names of the file's choice; their kind is the argument of the annotation."""
+    return Setting(NamedTables(), notes=notes)
 
 
 def refused(issue: str, fix: str) -> RefusedValue:

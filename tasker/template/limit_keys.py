@@ -1,4 +1,4 @@
-"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, of open and of unique tasks."""
+"""Keys of limits in templates: steps at the same time, attempts in a time, open tasks, unique tasks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.mapping import Key, Mapping
+from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import INVALID, Choice, Number
+from tasker.template.value_kinds import INVALID, Choice, Number, Text
 from tasker.template.yaml.nodes import Node
 
 CONCURRENCY = Mapping(
@@ -48,6 +49,20 @@ RATE_LIMIT = Mapping(
             "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
         ),
     ),
+)
+
+NAMED_LIMIT = Mapping(
+    "a limit of `limits`",
+    (
+        Key(
+            "name",
+            Text(LIMIT_NAME, LIMIT_NAME_RULE, max_length=MAX_NAME),
+            "Its name in the configuration: the table `[limits.NAME]`.",
+            required=True,
+        ),
+        Key("key", DataPlace(), "The place of a value that has the limit to itself; without it there is one for all."),
+    ),
+    shorthand="name",
 )
 
 WHILE_RUNNING = Choice(("while_running",))

@@ -11,7 +11,7 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, RATE_LIMIT, TASK_CONCURRENCY, TENANT, UNIQUE
+from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, RATE_LIMIT, TASK_CONCURRENCY, TENANT, UNIQUE
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -261,6 +261,16 @@ STEP = Mapping(
         ),
         Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
         Key("rate_limit", RATE_LIMIT, "How many attempts of the step begin in a time, in all tasks."),
+        Key(
+            "limits",
+            ListOf(NAMED_LIMIT),
+            "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
+        ),
+        Key(
+            "requires",
+            ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
+            "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
+        ),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -362,7 +372,9 @@ TEMPLATE = Mapping(
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("tenant", TENANT, "For whom a task runs, by its input."),
         Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
-        Key("max_submits_per_minute", COUNT, "How many tasks of the template are submitted in a minute; beyond it 429."),
+        Key(
+            "max_submits_per_minute", COUNT, "How many tasks of the template are submitted in a minute; beyond it 429."
+        ),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(

@@ -241,7 +241,8 @@ def _submit_batch(
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
     defaults = Defaults(
-        target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant")}
+        target,
+        {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant")},
     )
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0

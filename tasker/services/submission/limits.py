@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.engine.calls import Engine
 from tasker.errors import QuotaExceeded
-from tasker.settings.tenants import Tenants
+from tasker.settings.tenants import TenantQuota, label_of, quota_of
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class SubmissionLimits:
     without any limit asks nothing.
     """
 
-    def __init__(self, engine: Engine, tenants: Tenants, per_client: int = 0) -> None:
+    def __init__(self, engine: Engine, tenants: Mapping[str, TenantQuota], per_client: int = 0) -> None:
         self._engine, self._tenants, self._per_client = engine, tenants, per_client
         self.admitted: Counter[str] = Counter()
         """Tasks of tenants that this process has admitted, by the tenant's label."""
@@ -51,14 +51,14 @@ class SubmissionLimits:
             if answer:
                 raise self._refusal(answer, tenants, len(drafts))
         for tenant, tasks in tenants.items():
-            self.admitted[self._tenants.label(tenant)] += tasks
+            self.admitted[label_of(self._tenants, tenant)] += tasks
 
     def _args(self, plan: Plan, tasks: int, tenants: Mapping[str, int], client: str | None) -> dict[str, Any]:
         buckets = [("client", client, tasks, self._per_client)] if client is not None else []
         buckets.append(("template", f"{plan.namespace}/{plan.name}", tasks, plan.max_submits_per_minute or 0))
         most = []
         for tenant, number in tenants.items():
-            quota = self._tenants.quota(tenant)
+            quota = quota_of(self._tenants, tenant)
             buckets.append(("tenant", tenant, number, quota.max_submits_per_minute))
             if quota.max_open_tasks:
                 most.append({"tenant": tenant, "tasks": number, "most": quota.max_open_tasks})
@@ -69,7 +69,7 @@ class SubmissionLimits:
         kind, name, limit = answer["kind"], answer["name"], answer["limit"]
         of_tenant = kind in ("tenant", "open")
         number = tenants[name] if of_tenant else tasks
-        self.refused[kind, self._tenants.label(name) if of_tenant else ""] += number
+        self.refused[kind, label_of(self._tenants, name) if of_tenant else ""] += number
         seconds = max(1, math.ceil(answer["retry_ms"] / 1000)) if "retry_ms" in answer else OPEN_SECONDS
         hint = f"submit again in {seconds} s" if number <= limit else f"submit at most {limit} tasks at once"
         return QuotaExceeded(REASONS[kind].format(name=name, limit=limit), retry_after=seconds, hint=hint)

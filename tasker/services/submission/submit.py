@@ -21,11 +21,11 @@ from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.check import as_dict, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.input_keys import tenant_of, unique_item
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
-from tasker.services.submission.input_keys import tenant_of, unique_item
 from tasker.settings.execution import Execution
 from tasker.template.plan import Plan
 

@@ -21,6 +21,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     declarations.memory_belongs_to_processes,
     times.one_time_for_each_step,
     times.one_number_for_each_limit,
+    times.each_limit_once,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (

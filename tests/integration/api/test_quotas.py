@@ -17,7 +17,7 @@ from tasker.server.application import Options, application
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import ClosedGate
 from tasker.settings.http import ApiKeyEntry, Auth, OrchestrationWeb
-from tasker.settings.tenants import TenantQuota, Tenants
+from tasker.settings.tenants import TenantQuota
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
 from tests.integration.api.test_access import by
@@ -29,7 +29,7 @@ WAITS = {"namespace": "nobody", "name": "waiting"}
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def guarded(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
-    tenants, http = Tenants(default=TenantQuota(max_open_tasks=1)), OrchestrationWeb(max_submits_per_minute=3)
+    tenants, http = {"default": TenantQuota(max_open_tasks=1)}, OrchestrationWeb(max_submits_per_minute=3)
     configuration = replace(UNCONFIGURED, tenants=tenants, http=http)
     async with tasker.App(database_url, work=False, configuration=configuration) as app:
         await app.plans.register(compile_text(WAITING).plans[0])

@@ -194,8 +194,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
-    "tenants.labelled",
-    *(f"tenants.default.{own}" for own in ("max_open_tasks", "max_submits_per_minute")),
+    *(f"tenants.NAME.{own}" for own in ("labelled", "max_open_tasks", "max_submits_per_minute")),
     "orchestration.web.max_submits_per_minute",
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),
     *(f"plugins.{own}" for own in ("enabled", "disabled", "logs.path", "logs.starts")),

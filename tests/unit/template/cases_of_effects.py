@@ -189,6 +189,18 @@ EFFECTS = (
         "cancel_new",
         top("concurrency: {limit: 1, on_limit: cancel_new}"),
     ),
+    Case("T125", step("limits: [mail, sms, «mail»]"), "keep one of them", step("limits: [mail, sms]")),
+    Case("T026", step("limits: [«my mail»]"), "table of the configuration", step("limits: [my-mail]")),
+    Case("T021", step("limits: [«{key: input.customer}»]"), "`name`", step("limits: [{name: m, key: input.c}]")),
+    Case(
+        "T116",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, limits: [x, {name: m, key: «steps.a.at»}]}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], limits: [x, {name: m, key: steps.a.at}]}"
+        ),
+    ),
     Case("T023", top("unique: «always»"), "while_running", top("unique: while_running")),
     Case("T020", top("unique: {«keys»: input.customer}"), "did you mean `key`?", top("unique: {key: input.customer}")),
     Case("T116", top("unique: {key: «customer.id»}"), "input.customer.id", top("unique: {key: input.customer.id}")),

@@ -117,6 +117,7 @@ create table tasker.template_steps (
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
+  requires        text[] not null default '{}',   -- tags that its worker must have
   primary key (template_id, ordinal)
 );
 
@@ -298,16 +299,18 @@ create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and
 -- ==== Limits ====
 
 -- A limit on what runs at the same time, or on how many attempts begin in a time, by its name: of a step of a template in
--- all its versions, of a template, of a namespace. Rules are never deleted: a few rows.
+-- all its versions, of a template, of a namespace; or of a configuration, shared by all templates that name it. Rules are
+-- never deleted: a few rows.
 create table tasker.limit_rules (
   rule_id     int generated always as identity primary key,
   name        text not null unique,
   max_running int,                 -- for each value of the key; null: no limit
-  rate        float8,              -- attempts per second for each value of the key; such a rule has no max_running
+  rate        float8,              -- attempts per second for each value of the key
   burst       float8,              -- attempts that may begin at once after a pause
   of_tasks    boolean not null default false,   -- whole tasks have its permits, not steps
   on_limit    text not null default 'wait' check (on_limit in ('wait', 'cancel_new', 'cancel_running')),   -- of tasks
-  changed_at  timestamptz not null default tasker.now()
+  changed_at  timestamptz not null default tasker.now(),
+  declared_at timestamptz          -- of a configuration: when the newest file that names it was changed
 );
 
 -- The limits of the steps of a compiled template; ordinal -1: that of its tasks, which each of their steps has first.
@@ -334,13 +337,14 @@ create table tasker.limit_waiters (
 create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
 
 -- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
--- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim, that of a
--- task with its end.
+-- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim, if its rule
+-- has no max_running, too; that of a task with its end.
 create table tasker.limit_permits (
   subject    uuid not null,            -- the step, or the task
   rule_id    int not null,
   value      text not null,
   granted_at timestamptz not null,
+  claimed    boolean not null default false,   -- of a rule with a rate and max_running: a worker took the step
   primary key (subject, rule_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- free_permits
@@ -587,6 +591,8 @@ create table tasker.workers (
   unreadable   int[] not null default '{}',     -- templates of a newer release, which it cannot read
   concurrency  int not null,
   backend      text,                            -- the messaging provider that it uses
+  tags         text[] not null default '{}',    -- what it has that steps may require
+  limits       jsonb,                           -- limits of its configuration: [{name, concurrency, rate, burst}]
   in_hand      int not null default 0,          -- in-flight claims, as of the last heartbeat
   beat_at      timestamptz not null,            -- last heartbeat
   lease_until  timestamptz not null,

@@ -15,9 +15,9 @@ from tasker.db.connection import Connection
 from tasker.errors import QuotaExceeded
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
+from tasker.settings.check import check
 from tasker.settings.http import OrchestrationWeb
-from tasker.settings.table import InvalidTable
-from tasker.settings.tenants import TenantQuota, Tenants
+from tasker.settings.tenants import TenantQuota, label_of, quota_of
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 
@@ -30,11 +30,10 @@ identity_strategy: always_unique
 steps:
   - {{name: fetch, handler: nobody.serves_it}}
 """
-QUOTAS = Tenants(
-    labelled=("acme",),
-    default=TenantQuota(max_open_tasks=2),
-    acme=TenantQuota(max_submits_per_minute=3, max_open_tasks=100),
-)
+QUOTAS = {
+    "default": TenantQuota(max_open_tasks=2),
+    "acme": TenantQuota(max_submits_per_minute=3, max_open_tasks=100, labelled=True),
+}
 
 
 def compiled(more: str = "") -> Plan:
@@ -149,15 +148,14 @@ def test_submissions_without_a_limit_ask_nothing(app: tasker.SyncApp, monkeypatc
 
 
 def test_names_of_tenants_in_metrics_are_bounded() -> None:
-    assert [QUOTAS.label(tenant) for tenant in ("acme", "other", "a", "b")] == ["acme", "other", "other", "other"]
+    assert [label_of(QUOTAS, tenant) for tenant in ("acme", "other", "a", "b")] == ["acme", "other", "other", "other"]
 
 
 def test_a_tenant_s_own_quota_overrides_the_default_setting_by_setting() -> None:
-    tables = {"default": {"max_open_tasks": 5, "max_submits_per_minute": 7}, "acme": {"max_open_tasks": 0}}
-    quotas = Tenants.parse(tables)
+    quotas = check({"tenants": {"default": {"max_open_tasks": 5, "max_submits_per_minute": 7}, "acme": {}}}).usable
+    own = {**quotas.tenants, "acme": TenantQuota(max_open_tasks=0)}
 
-    assert quotas.quota("acme") == TenantQuota(max_open_tasks=0, max_submits_per_minute=7)
-    assert quotas.quota("other") == TenantQuota(max_open_tasks=5, max_submits_per_minute=7)
-    assert quotas.to_dict(only_set=True) == tables
-    with pytest.raises(InvalidTable, match="acme.max_open: unknown"):
-        Tenants.parse({"acme": {"max_open": 1}})
+    assert quota_of(own, "acme") == TenantQuota(max_open_tasks=0, max_submits_per_minute=7)
+    assert quota_of(own, "other") == TenantQuota(max_open_tasks=5, max_submits_per_minute=7)
+    (problem,) = check({"tenants": {"acme": {"max_open_task": 1}}}).problems
+    assert problem.fix == "Did you mean tenants.acme.max_open_tasks?"
