@@ -31,7 +31,8 @@ class Auth(Table):
         (),
         "Keys with permissions of their own, each a table `[[...api_keys]]` with `key` (or `sha256:` and its "
         "digest), "
-        "`permissions`, and perhaps `name`, `description`, `namespaces`, `tenants`; `tasker auth create-api-key` makes one.",
+        "`permissions`, and perhaps `name`, `description`, `namespaces`, `tenants`; "
+        "`tasker auth create-api-key` makes one.",
     )
     jwt_private_key: str = text("", "Private key that `tasker auth generate-token` signs with (PEM).", shortest=0)
     jwt_public_key: str = text(

@@ -11,7 +11,7 @@ DEFAULT = "default"
 
 
 class TenantQuota(Table):
-    """Quota of a tenant, `[tenants.NAME]`; those of `[tenants.default]` apply to every tenant that does not set them."""
+    """Quota of a tenant. The settings of `[tenants.default]` apply to every tenant that does not set them."""
 
     max_open_tasks: int = whole(
         0, 0, 10_000_000, "Tasks of the tenant that have not ended; a submission beyond it gets 429. 0: unlimited."

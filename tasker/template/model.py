@@ -372,9 +372,7 @@ TEMPLATE = Mapping(
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("tenant", TENANT, "For whom a task runs, by its input."),
         Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
-        Key(
-            "max_submits_per_minute", COUNT, "How many tasks of the template are submitted in a minute; beyond it 429."
-        ),
+        Key("max_submits_per_minute", COUNT, "How many tasks of the template are submitted in a minute."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(

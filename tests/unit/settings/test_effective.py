@@ -101,11 +101,11 @@ NOT_SET = {
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
+    "tenants",  # no name is given
 }
 """What no setting says; the tables of backends are below."""
 
 TABLES = {
-    "tenants": "tenants",
     "worker.events.listener": f"{WORKER}.metadata.listener",
     "worker.events.health": f"{WORKER}.health",
     "orchestrator_events.health": f"{ORCHESTRATION}.health",
