@@ -20,7 +20,7 @@ from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, Temp
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.check import as_dict, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.check import as_dict, callback_item, check_key, option_item, require_fit, trace_item
 from tasker.services.submission.input_keys import tenant_of, unique_item
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
@@ -46,6 +46,7 @@ class Submission:
     from its start, it is cancelled. `deadline` is a time, or a duration from the start of the task: when it has passed,
     the open steps fail. Without these options the template's apply. `correlation_id` defaults to the task's
     own id. `tenant` is for whom the task runs; without it, what the template finds in the input.
+    The plugin `webhooks` posts the end of the task to `callback_url`.
     `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
@@ -65,6 +66,7 @@ class Submission:
     expires_in: timedelta | float | str | None = None
     deadline: datetime | timedelta | float | str | None = None
     tenant: str | None = None
+    callback_url: str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -85,6 +87,7 @@ class SubmissionOptions(TypedDict, total=False):
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
     tenant: str | None
+    callback_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,7 @@ class DraftFactory:
             **trace_item(request),
             **({} if tenant is None else {"tenant": tenant}),
             **unique_item(plan, input_values, tenant),
+            **callback_item(request.callback_url),
             **start_item(request.run_at, request.delay),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),

@@ -205,6 +205,7 @@ OWN = {
             "attempts",
             "first_retry_seconds",
             "longest_retry_seconds",
+            "callback_secrets",
             "timeout_seconds",
             "payload_limit_bytes",
             "hosts",

@@ -237,7 +237,8 @@ create table tasker.task_details (
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
   deadline_at           timestamptz,        -- when its open steps fail; null: never
-  cancel_reason         text
+  cancel_reason         text,
+  callback_url          text                -- to which its end is posted; null: nowhere
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);
