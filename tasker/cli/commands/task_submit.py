@@ -153,6 +153,8 @@ def _message(row: RefusedMessage) -> str:
 
 
 ON_DUPLICATE = ("refuse", "return")
+OF_LINES = ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant", "callback_url")
+"""Options that apply to the lines of a file that do not set them."""
 
 
 @click.command()
@@ -241,13 +243,7 @@ def _submit_batch(
     for name, option in alone.items():
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
-    defaults = Defaults(
-        target,
-        {
-            name: options[name]
-            for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant", "callback_url")
-        },
-    )
+    defaults = Defaults(target, {name: options[name] for name in OF_LINES})
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 

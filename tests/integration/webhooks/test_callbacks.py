@@ -95,14 +95,14 @@ async def test_a_cancelled_task_is_posted_and_one_that_fails_is_posted_again(app
 async def test_a_url_that_wants_nothing_more_is_given_up_and_others_are_posted(
     app: tasker.App, senders: Senders
 ) -> None:
-    async with scripted_server([reply(410, "")]) as gone, scripted_server([TAKEN]) as server:
-        async with sending(app, senders, table()):
-            await app.run(plan(), {}, callback_url=gone.url)
-            await app.run(plan(), {}, callback_url=server.url)
-            await bodies(senders, server, 1)
-            (given_up,) = await senders.until(
-                lambda: app.domain_events.deliveries.list(NAME, given_up=True), lambda found: len(found) == 1
-            )
+    servers = scripted_server([reply(410, "")]), scripted_server([TAKEN])
+    async with servers[0] as gone, servers[1] as server, sending(app, senders, table()):
+        await app.run(plan(), {}, callback_url=gone.url)
+        await app.run(plan(), {}, callback_url=server.url)
+        await bodies(senders, server, 1)
+        (given_up,) = await senders.until(
+            lambda: app.domain_events.deliveries.list(NAME, given_up=True), lambda found: len(found) == 1
+        )
     assert (given_up.attempts, given_up.error) == (1, "it answered 410")
 
 
