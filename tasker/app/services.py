@@ -67,16 +67,11 @@ class Services:
         self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.dead_letters, self.replays = DeadLetters(self.engine, self.steps), Replays(self.engine)
-        self.admission = admission = SubmissionAdmission(self.engine, SystemClock(), limits)
+        self.admission = SubmissionAdmission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
-        self.submission_limits = submission_limits = SubmissionLimits(
-            self.engine, configuration.tenants, configuration.http.max_submits_per_minute
-        )
-        self.metrics = ServerMetrics(self.fleet, self.connection, self.health, submission_limits)
-        self.submitter = submitter = _submitter(
-            self.engine, self.plans, settings, configuration, admission, submission_limits
-        )
-        self.reruns = Reruns(self.engine, self.plans, submitter)
+        self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)
+        self.metrics = ServerMetrics(self.fleet, self.connection, self.health, self.submitter.limits)
+        self.reruns = Reruns(self.engine, self.plans, self.submitter)
 
     @cached_property
     def schedules(self) -> Schedules:
@@ -110,8 +105,8 @@ def _submitter(
     settings: WorkerSettings,
     configuration: Configured,
     admission: SubmissionAdmission,
-    limits: SubmissionLimits,
 ) -> Submitter:
+    limits = SubmissionLimits(engine, configuration.tenants, configuration.http.max_submits_per_minute)
     most, window = configuration.context_limit_bytes, settings.limits.enqueue_window
     more: dict[str, Any] = {"window": window, "context_limit_bytes": most, "admission": admission, "limits": limits}
     return Submitter(engine, plans, new_task_uuid, **more)

@@ -49,7 +49,7 @@ class DomainEventLog:
 
     async def callback_url(self, task_uuid: str) -> str | None:
         """Return the URL to which the end of a task is posted; None if it has none."""
-        rows = await self._connection.execute(query("tasks", "callback"), {"task": task_uuid})
+        rows = await self._connection.execute(query("submission", "callback"), {"task": task_uuid})
         return str(rows[0][0]) if rows else None
 
     async def withheld(

@@ -11,7 +11,7 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, RATE_LIMIT, TASK_CONCURRENCY, TENANT, UNIQUE
+from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, RATE_LIMIT, TASK_CONCURRENCY
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -31,6 +31,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.submission_keys import OF_SUBMISSIONS
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
     Boolean,
@@ -370,9 +371,7 @@ TEMPLATE = Mapping(
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
-        Key("tenant", TENANT, "For whom a task runs, by its input."),
-        Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
-        Key("max_submits_per_minute", COUNT, "How many tasks of the template are submitted in a minute."),
+        *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(

@@ -49,7 +49,7 @@ grant insert on tasker.step_logs to {worker};
 -- others; its templates declare them.
 grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
 grant insert, update on tasker.unique_keys, tasker.submission_buckets to {orchestrator}, {api};
-grant delete on tasker.submission_buckets to {worker}, {orchestrator};
+grant update, delete on tasker.submission_buckets to {worker}, {orchestrator};
 grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {orchestrator}, {api};
 grant insert, update on tasker.schedules to {worker};
 -- of one that expires, or makes room for a fire

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.engine.calls import Engine
 from tasker.errors import QuotaExceeded
+from tasker.settings.table import NamedTables
 from tasker.settings.tenants import TenantQuota, label_of, quota_of
 from tasker.template.plan import Plan
 
@@ -32,7 +33,7 @@ class SubmissionLimits:
     without any limit asks nothing.
     """
 
-    def __init__(self, engine: Engine, tenants: Mapping[str, TenantQuota], per_client: int = 0) -> None:
+    def __init__(self, engine: Engine, tenants: Mapping[str, TenantQuota] = NamedTables(), per_client: int = 0) -> None:
         self._engine, self._tenants, self._per_client = engine, tenants, per_client
         self.admitted: Counter[str] = Counter()
         """Tasks of tenants that this process has admitted, by the tenant's label."""

@@ -203,7 +203,7 @@ class Submitter:
     """Submission of tasks in transactions of its own. The parameters are those of `DraftFactory`, available as
     `drafts`.
 
-    `admission` and `limits` may refuse new work; without them all work is accepted.
+    `admission` and `limits` may refuse new work; without them only the limit of a template does.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Submitter:
         limits: SubmissionLimits | None = None,
     ) -> None:
         self._engine = engine
-        self._admission, self._limits = admission, limits
+        self._admission, self.limits = admission, limits or SubmissionLimits(engine)
         self._plans = plans
         self.drafts = DraftFactory(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
@@ -289,8 +289,7 @@ class Submitter:
             if now or not drafts:
                 lowest = min((draft.item["priority"] for draft in now), default=0)
                 await self._admission.require(plan, len(now), priority=lowest)
-        if self._limits is not None:
-            await self._limits.require(plan, drafts, client)
+        await self.limits.require(plan, drafts, client)
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
         results = await self._results(plan, drafts, force, waiter, first)
         answered = zip(drafts, results, strict=True)

@@ -332,11 +332,6 @@ select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s:
 select d.identity_hash, d.task_uuid::text, d.correlation_id::text, d.trace from tasker.task_details d
 where d.identity_hash = any (%(identities)s)
 
--- name: callback
--- The URL to which the end of a task is posted; no row without one.
-select d.callback_url from tasker.task_details d
-where d.task_uuid = %(task)s::uuid and d.callback_url is not null
-
 -- name: duplicated
 -- The tasks with these identities, with their states and numbers of steps.
 select d.identity_hash, t.task_uuid::text, t.state, t.total from tasker.task_details d

@@ -1,8 +1,8 @@
 -- Counts tasks that are about to be submitted against the limits of their client, template and tenants, and
--- against the quotas of open tasks; all of them, or none if one is exceeded. It is called in a transaction of
--- its own before the submission, so that nobody waits for a bucket while a submission, or the transaction of a
--- program, goes on. The open tasks are those that are committed: submissions at the same moment may exceed a
--- quota of open tasks by their number.
+-- against the quotas of open tasks: all of them, or none if one is exceeded. It is called in a transaction
+-- of its own before the submission, so that nobody waits for a bucket while a submission, or the transaction
+-- of a program, goes on. Only open tasks that are committed count: submissions at the same moment may exceed
+-- a quota of open tasks by their number.
 -- Locks: submission buckets, by kind and name.
 -- p_args: {buckets: [{kind, name, tasks, per_minute}], open: [{tenant, tasks, most}]}
 -- Returns: {} if they are admitted, otherwise {kind: client, template, tenant or open, name, limit, retry_ms

@@ -12,8 +12,9 @@
 --   order, so that two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
---   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key), tenant,
---   callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
+--   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
+--   tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
+--   deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,

@@ -2,8 +2,9 @@
 -- the one before ended: steps that are marked as paused although no pause covers them, and rows of steps that
 -- are not ready (they would be in the way of others); and one slice of limits (tasker.mend_limits). In
 -- namespaces not checked for `every_ms`, it corrects counters of enqueued steps that differ from the rows,
--- deletes pauses of ended tasks and submission buckets that are full, and retries one unserved step of each kind where a worker may have its
--- handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
+-- deletes pauses of ended tasks, and retries one unserved step of each kind where a worker may have its
+-- handler by now: an expired lease may have been renewed, or the step tried before was cancelled. It then
+-- deletes submission buckets that are full, too.
 -- Continues to change marks for a pause (tasker.marks_v1). Counts its repairs.
 -- Locks: as marks_v1, as mend_held, as mend_limits, namespaces (skips), pauses, backlog (skips), submission
 --   buckets (skips), counters.
