@@ -381,12 +381,6 @@ TEMPLATE = Mapping(
             default=False,
         ),
         Key(
-            "identity_strategy",
-            Choice(("strict", "caller_provided", "always_unique")),
-            "When two submissions are the same task.",
-            default="strict",
-        ),
-        Key(
             "task_handler",
             Mapping("`task_handler`", (Key("callable", Text(), "A name."), Key("initialization", Free(), "Settings."))),
             "Kept in the metadata; has no effect.",

@@ -1,4 +1,4 @@
-"""Keys of templates that apply when a task is submitted: its tenant, its unique key, and how many are submitted."""
+"""Keys of templates that apply when a task is submitted: identity, tenant, unique key, tasks per minute."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ TENANT = Mapping(
 )
 
 OF_SUBMISSIONS = (
+    Key(
+        "identity_strategy",
+        Choice(("strict", "caller_provided", "always_unique")),
+        "When two submissions are the same task; with `unique` the default is `always_unique`.",
+        default="strict",
+    ),
     Key("tenant", TENANT, "For whom a task runs, by its input."),
     Key("unique", UNIQUE, "A submission with the key of a task that runs answers with that task."),
     Key(
