@@ -38,6 +38,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         environment=environment,
         tenant=document.get("tenant", {}).get("from"),
         unique=document["unique"].get("key", {}) if "unique" in document else None,
+        max_submits_per_minute=document.get("max_submits_per_minute"),
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),

@@ -18,8 +18,6 @@ from tasker.template.limit_keys import (
     NEEDS_OF_WORKERS,
     RATE_LIMIT,
     TASK_CONCURRENCY,
-    TENANT,
-    UNIQUE,
 )
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
@@ -40,6 +38,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.submission_keys import OF_SUBMISSIONS
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
     Boolean,
@@ -338,8 +337,7 @@ TEMPLATE = Mapping(
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
-        Key("tenant", TENANT, "For whom a task runs, by its input."),
-        Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
+        *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
@@ -347,12 +345,6 @@ TEMPLATE = Mapping(
             Boolean(),
             "Whether the end of a task is a durable event: `task.completed`, `task.failed` or `task.cancelled`.",
             default=False,
-        ),
-        Key(
-            "identity_strategy",
-            Choice(("strict", "caller_provided", "always_unique")),
-            "When two submissions are the same task.",
-            default="strict",
         ),
         Key(
             "task_handler",

@@ -38,6 +38,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "lifecycle": plan.lifecycle,
             "tenant": None if plan.tenant is None else {"from": place_text(plan.tenant)},
             "unique": _unique(plan),
+            "max_submits_per_minute": plan.max_submits_per_minute,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),

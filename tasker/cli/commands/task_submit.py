@@ -73,6 +73,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Fail the open steps at this time, or so long after the start: 90s, 5m, 36h, 3d.",
         ),
         click.option("--tenant", metavar="NAME", help="For whom the task runs."),
+        click.option("--callback-url", metavar="URL", help="Post the end of the task to this URL (plugin webhooks)."),
         click.option(
             "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."
         ),
@@ -152,6 +153,8 @@ def _message(row: RefusedMessage) -> str:
 
 
 ON_DUPLICATE = ("refuse", "return")
+OF_LINES = ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant", "callback_url")
+"""Options that apply to the lines of a file that do not set them."""
 
 
 @click.command()
@@ -240,9 +243,7 @@ def _submit_batch(
     for name, option in alone.items():
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
-    defaults = Defaults(
-        target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant")}
-    )
+    defaults = Defaults(target, {name: options[name] for name in OF_LINES})
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 

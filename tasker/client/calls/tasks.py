@@ -50,6 +50,7 @@ class TaskOptions(TypedDict, total=False):
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
     tenant: str | None
+    callback_url: str | None
 
 
 class TaskFilters(TypedDict, total=False):

@@ -51,6 +51,7 @@ class DescribedTask(BaseModel):
         None, description="The open steps of the task fail then: a time with a zone, or a duration from its start."
     )
     tenant: Tenant | None = Field(None, description="For whom the task runs.")
+    callback_url: Text | None = Field(None, description="URL to which the end of the task is posted, signed.")
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
@@ -106,6 +107,7 @@ class DescribedTask(BaseModel):
             expires_in=self.expires_in,
             deadline=self.deadline,
             tenant=self.tenant,
+            callback_url=self.callback_url,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 

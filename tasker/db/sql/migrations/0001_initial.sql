@@ -213,6 +213,16 @@ create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
 create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
+-- Who has submitted lately and has a limit for that: a client, a template or a tenant, by name, with the time at which
+-- all tokens would be unused again (GCRA). None is as one in the past. Changed in a transaction of its own, before that
+-- of the submission (admit_v1).
+create table tasker.submission_buckets (
+  kind    text not null check (kind in ('client', 'template', 'tenant')),
+  name    text not null,
+  full_at timestamptz not null,
+  primary key (kind, name)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
 -- What a submission says of its task: written once.
 create table tasker.task_details (
   task_uuid             uuid primary key,
@@ -228,7 +238,8 @@ create table tasker.task_details (
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
   deadline_at           timestamptz,        -- when its open steps fail; null: never
-  cancel_reason         text
+  cancel_reason         text,
+  callback_url          text                -- to which its end is posted; null: nowhere
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);

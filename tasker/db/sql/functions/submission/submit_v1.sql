@@ -12,8 +12,9 @@
 --   order, so that two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
---   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key), tenant,
---   run_at, delay_ms, expires_ms, deadline or deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
+--   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
+--   tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
+--   deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
@@ -46,6 +47,7 @@ declare
   v_soonest timestamptz;
   v_running jsonb := '{}';  -- by task that is not created: the one of the same unique key
   v_tenants jsonb;        -- by task
+  v_callbacks uuid[];     -- tasks that have one: their ends are events
   v_expiries jsonb;       -- by task
   v_deadlines jsonb;      -- by task
   v_room int;
@@ -80,17 +82,19 @@ begin
       coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
     from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text,
-      tags jsonb, trace jsonb, tenant text,
+      tags jsonb, trace jsonb, tenant text, callback text,
       run_at timestamptz, delay_ms numeric, expires_ms numeric, deadline timestamptz, deadline_ms numeric)
     cross join lateral (select case when t.run_at > v_now then t.run_at
         when t.delay_ms > 0 then v_now + tasker.ms(t.delay_ms) end as start) s
   ), detailed as (
     insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context,
-      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at)
+      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at,
+      callback_url)
     select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
       pg_column_size(coalesce(g.context, '{}')), coalesce(g.initiator, 'unknown'),
       coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
-      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at
+      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at,
+      g.callback
     from given g where not v_running ? g.id::text order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
@@ -100,8 +104,9 @@ begin
     jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms))
       filter (where g.expires_ms is not null),
     jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null),
-    jsonb_object_agg(g.id, g.tenant) filter (where g.tenant is not null)
-  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines, v_tenants
+    jsonb_object_agg(g.id, g.tenant) filter (where g.tenant is not null),
+    array_agg(g.id) filter (where g.callback is not null)
+  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines, v_tenants, v_callbacks
   from given g
   -- a hashed look-up, whatever the settings, not a join
   where (g.id in (select d.task_uuid from detailed d)) is true;
@@ -153,7 +158,8 @@ begin
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
     p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now,
-    (p_args->>'waiter')::uuid, v_gates & ~32 | case when v_deadlines ? c.id::text then 256 else 0 end, c.start,
+    (p_args->>'waiter')::uuid, v_gates & ~32 | case when v_deadlines ? c.id::text then 256 else 0 end
+    | case when c.id = any (v_callbacks) then 512 else 0 end, c.start,
     v_tenants->>c.id::text
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)
   cross join lateral (select greatest(0,
