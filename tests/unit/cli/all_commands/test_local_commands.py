@@ -74,6 +74,17 @@ db prune
 """.strip().splitlines()
 
 
+ENVIRONMENT = (
+    "DATABASE_URL",
+    "TASKER_URL",
+    "TASKER_PROFILE",
+    "TASKER_TOKEN",
+    "TASKER_API_KEY",
+    "TASKER_ENV",
+    "SENTRY_DSN",
+)
+
+
 def test_commands_print_what_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
