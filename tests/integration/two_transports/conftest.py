@@ -101,6 +101,7 @@ from tasker.workflow_steps s cross join generate_series(1, 4) n where s.task_uui
 async def _fill(found: Served) -> None:
     with psycopg.connect(found.database) as connection:
         connection.execute(REFUSED)
+        connection.execute("select tasker_pgmq.ensure_queue('worker_shop_queue')")  # a worker may need no message
     async with tasker.App(found.database, registry=registered()) as app:
         plans = {plan.name: plan for text in (ORDERS, WAITING) for plan in compile_text(text).plans}
         for plan in plans.values():

@@ -39,7 +39,6 @@ ANSWERS = [
     "v1/listings/identifiers?beginning=0",
     "v1/listings/tasks?limit=1&template=orders&status=error",
     "v1/operator_actions?limit=1",
-    "v1/overview",
     "v1/pauses",
     "v1/queues",
     "v1/refused-messages",
@@ -67,6 +66,7 @@ ANSWERS = [
     "v1/tasks/FAILED/history?limit=2",
     "v1/tasks/COMPLETE/logs?step=charge&limit=2",
     "v1/tasks/COMPLETE/logs?level=loud",
+    "v1/tasks/COMPLETE/logs?after=nothing",
     "v1/tasks/COMPLETE/progress",
     "v1/tasks/COMPLETE/report?limit=1",
     "v1/tasks/COMPLETE/template",
@@ -82,7 +82,6 @@ ANSWERS = [
     "v1/nothing",
 ]
 PAGES = [
-    "ui",
     "ui/tasks",
     "ui/tasks?status=error&limit=2",
     "ui/tasks?status=nothing",
@@ -162,6 +161,14 @@ def test_the_pages_show_what_is_recorded(served: Served) -> None:
             subject = path.removeprefix("ui").strip("/").partition("/")[0].partition("?")[0] or "overview"
             _append(texts, subject, f"GET /{path}  {response.status_code}", "\n".join(page.lines))
     assert_recorded("pages", texts)
+
+
+def test_log_lines_go_on_after_the_place_of_the_last_one(served: Served) -> None:
+    with httpx.Client(base_url=served.url) as client:
+        path = _with_tasks(served, "/v1/tasks/COMPLETE/logs")
+        lines = client.get(path).json()
+        rest = client.get(path, params={"after": lines[1]["place"]}).json()
+    assert rest == lines[2:] != []
 
 
 def _with_tasks(served: Served, path: str) -> str:

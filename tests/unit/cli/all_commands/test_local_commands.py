@@ -37,6 +37,8 @@ config init
 config init --source-dir again --format json
 config validate
 config validate --environment production --format json
+config validate --environment nothing
+config validate --source-dir nowhere
 config show common.database
 config show comon.database
 config show --context worker --format json worker
@@ -54,7 +56,7 @@ auth create-api-key --name ada --permissions tasks:red
 auth validate-token --token nonsense
 new hello
 new hello
-new second --from nothing
+new second --dir secret
 template validate hello
 template graph hello
 template show nothing
