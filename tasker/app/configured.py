@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.named_limits import NamedLimitNumbers, NamedLimits
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_variables
@@ -29,10 +30,14 @@ from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
 from tasker.settings.http import OrchestrationWeb, WorkerWeb
 from tasker.settings.queues import DepthThresholds
+from tasker.settings.table import NamedTables
+from tasker.settings.tenants import TenantQuota
 from tasker.template.plan import BreakerPolicy, RetryPolicy
+from tasker.template.times import default_burst, parse_rate
 
 if TYPE_CHECKING:
     from tasker.settings.breakers import BreakerThresholds, ReadinessThresholds
+    from tasker.settings.execution import NamedLimit
     from tasker.settings.model import Settings
     from tasker.settings.table import Table
 
@@ -83,6 +88,8 @@ class Configured:
     """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
+    tenants: Mapping[str, TenantQuota] = NamedTables()
+    """Quotas of tenants."""
     http: OrchestrationWeb = OrchestrationWeb.for_single_process()
     worker_port: WorkerWeb = WorkerWeb.for_single_process()
     """HTTP port of each worker."""
@@ -124,6 +131,8 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
 
     configuration = load(context, environ)
     made = replace(configured(configuration.settings, configuration.backends), origin=configuration.origin)
+    limits = replace(made.worker.named_limits, changed_at=configuration.changed_at)
+    made = replace(made, worker=replace(made.worker, named_limits=limits))
     # without a file there are no fleet defaults, so those of registered templates apply
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
@@ -151,6 +160,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
+        tenants=settings.tenants,
         http=settings.orchestration.web,
         worker_port=settings.worker.web,
         log_format=common.log.format,
@@ -222,8 +232,21 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         seen_events=worker.event_systems.worker.metadata.in_process_events,
         events=worker_events(settings),
         rules=rules(settings),
+        tags=frozenset(worker.tags),
+        named_limits=named_limits(settings),
         name=worker.worker_id if worker.is_set("worker_id") else None,
     )
+
+
+def named_limits(settings: Settings) -> NamedLimits:
+    """Return the limits that templates name."""
+    return NamedLimits(tuple(_numbers(name, limit) for name, limit in settings.limits.items()))
+
+
+def _numbers(name: str, limit: NamedLimit) -> NamedLimitNumbers:
+    rate = parse_rate(limit.rate) if limit.rate else None
+    burst = None if rate is None else float(limit.burst or default_burst(rate))
+    return NamedLimitNumbers(name, limit.concurrency or None, rate, burst)
 
 
 def worker_events(settings: Settings) -> EventSettings:

@@ -223,6 +223,7 @@ class AppLifecycle:
             if self._resources.server is not None:
                 await end_dead_leases(made.engine)
             opened.push_async_callback(self._runtime.stop, 0.0)
+            await self._runtime.limits.declare()
             await self._runtime.start()
 
     def _load(self) -> None:
