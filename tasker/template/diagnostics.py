@@ -78,6 +78,7 @@ ERRORS = {
     "T116": "Not a path in the input or in the result of a step above",
     "T117": "Different numbers for one limit",
     "T118": "A malformed rate",
+    "T120": "Not a priority",
 }
 
 WARNINGS = {

@@ -131,12 +131,15 @@ class Machine(RuleBasedStateMachine):
         hints = data.draw(st.permutations(self.world.mail.hints))[: data.draw(st.integers(1, 4))]
         lose_claim(self.world, self.world.workers[n], hints)
 
-    @precondition(lambda self: self.world.mail.hints)
+    @precondition(lambda self: self.world.mail.hints or self.model.held())
     @rule(data=st.data(), n=st.integers(0, 2), queued=st.sampled_from([False, False, True]))
     def work(self, data: st.DataObject, n: int, queued: bool) -> None:
         """The worker takes what it finds first and brings what it has."""
         world, worker = self.world, self.world.workers[n]
-        world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
+        if world.mail.hints:
+            world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
+        else:
+            world.release_held(worker, list(world.namespaces.values()))
         attempts = [attempt for attempt in worker.running if not attempt.parked]
         for attempt in attempts:
             self.end(attempt, data)

@@ -144,7 +144,8 @@ as $$
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
         when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over'
-        else 'held' end
+        when exists (select from tasker.task_namespaces n where n.namespace_id = o.namespace_id and n.ordered)
+          then 'outranked' else 'held' end
       when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep'
       else 'queued' end as reason
     from open o
@@ -206,7 +207,8 @@ as $$
   ), every as (
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
-      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable', 'held') then
+      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable', 'held',
+          'outranked') then
         coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
         || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace,
           'handlers', case when g.reason in ('nobody', 'unserved') then (
