@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.support.model.expiry import expired
 from tests.support.model.graph import CHOOSERS
-from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
+from tests.support.model.parts import DONE, ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
 from tests.support.random_plans import Scenario
 from tests.support.servers import brokers
 from tests.support.world.failover import lose_claim
@@ -99,7 +99,9 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: 0 < len(self.model.tasks) < TASKS + 2)
     @rule(data=st.data())
     def rerun(self, data: st.DataObject) -> None:
-        rerun(self.world, data.draw(st.sampled_from(sorted(self.model.steps("error") or self.model.steps(), key=_key))))
+        failed = self.model.steps("error")
+        reusing = [step for step in failed if any(other.state in DONE for other in step.task.steps.values())]
+        rerun(self.world, data.draw(st.sampled_from(sorted(reusing or failed or self.model.steps(), key=_key))))
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), scope=st.sampled_from(["namespace", "template", "step", "task"]))

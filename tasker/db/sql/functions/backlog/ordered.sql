@@ -2,7 +2,7 @@
 -- enqueued, because a queue keeps the order of its messages. Each step that is ready and not handed off waits
 -- in the backlog. Steps that are enqueued already return there when their messages are taken
 -- (tasker.claim_v1). It stays ordered, so no step of it is ever enqueued between others again.
--- Locks: namespace, until the caller commits; once in its life.
+-- Locks: namespace.
 create or replace function tasker.order_namespace(p_namespace int) returns boolean
 language plpgsql as $$
 begin
@@ -23,8 +23,8 @@ $$;
 -- The next steps of ordered namespaces, by rank, as items of advance_v1: at most `p_slots`, an equal share for
 -- each namespace, and unused shares for the others, beginning with the one of number `p_turn`. Left out are
 -- steps that the caller does not serve, and those of tasks that another transaction has locked, among the
--- first of each namespace.
--- Locks: tasks (skips), so that another claim takes the steps behind these.
+-- first of each namespace: another claim takes the steps behind these.
+-- Locks: tasks (skips).
 -- Returns: the items, null without any; `passed_over`: steps of locked tasks may be claimed later.
 create or replace function tasker.next_ordered(p_namespaces int[], p_slots int, p_unserved text[], p_turn int,
   out items jsonb, out passed_over boolean)
