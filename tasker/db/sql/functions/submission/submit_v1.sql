@@ -74,7 +74,7 @@ begin
   end if;
 
   with given as (
-    select t.*, s.start, coalesce(t.priority, 0) as urgency,
+    select t.*, s.start,
       coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
     from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text,
@@ -92,9 +92,9 @@ begin
     from given g order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
-  select array_agg(g.id order by g.start nulls first, g.urgency desc, g.id),
-    array_agg(g.urgency order by g.start nulls first, g.urgency desc, g.id),
-    array_agg(g.start order by g.start nulls first, g.urgency desc, g.id), min(g.start),
+  select array_agg(g.id order by g.start nulls first, g.priority desc nulls last, g.id),
+    array_agg(coalesce(g.priority, 0) order by g.start nulls first, g.priority desc nulls last, g.id),
+    array_agg(g.start order by g.start nulls first, g.priority desc nulls last, g.id), min(g.start),
     jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms))
       filter (where g.expires_ms is not null),
     jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null)
