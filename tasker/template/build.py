@@ -38,9 +38,11 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         environment=environment,
         tenant=document.get("tenant", {}).get("from"),
         unique=document["unique"].get("key", {}) if "unique" in document else None,
+        max_submits_per_minute=document.get("max_submits_per_minute"),
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
+        priority=document.get("priority", 0),
         task_events=document.get("task_events", False),
         concurrency=_limit_of_tasks(owner, document.get("concurrency")),
     )

@@ -18,8 +18,6 @@ from tasker.template.limit_keys import (
     NEEDS_OF_WORKERS,
     RATE_LIMIT,
     TASK_CONCURRENCY,
-    TENANT,
-    UNIQUE,
 )
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
@@ -40,6 +38,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.submission_keys import OF_SUBMISSIONS
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
     Boolean,
@@ -51,6 +50,7 @@ from tasker.template.value_kinds import (
     ListOf,
     MapOf,
     Number,
+    Priority,
     Text,
     Verbatim,
     Version,
@@ -337,9 +337,15 @@ TEMPLATE = Mapping(
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
+        Key(
+            "priority",
+            Priority(),
+            "How urgent its tasks are where their submission does not say it: `critical` (100), `high` (10), `normal` "
+            "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
+            default=0,
+        ),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
-        Key("tenant", TENANT, "For whom a task runs, by its input."),
-        Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
+        *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
@@ -347,12 +353,6 @@ TEMPLATE = Mapping(
             Boolean(),
             "Whether the end of a task is a durable event: `task.completed`, `task.failed` or `task.cancelled`.",
             default=False,
-        ),
-        Key(
-            "identity_strategy",
-            Choice(("strict", "caller_provided", "always_unique")),
-            "When two submissions are the same task.",
-            default="strict",
         ),
         Key(
             "task_handler",

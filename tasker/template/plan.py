@@ -253,12 +253,16 @@ class Plan:
     """Place of the tenant's name in the input; None: only a submission names it."""
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    max_submits_per_minute: int | None = None
+    """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
     """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
+    priority: int = 0
+    """Priority of tasks that are submitted without one."""
     task_events: bool = False
     """Whether the end of a task is a durable event."""
 

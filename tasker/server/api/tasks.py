@@ -131,6 +131,7 @@ def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> T
     require_namespace(request, order.namespace)
     if on_duplicate != "refuse":
         caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
+    order = replace(order, client=known_caller(request))
     tenants, tenant = tenants_of(request), order.request.tenant
     if tenants is None:
         return order
@@ -150,9 +151,7 @@ def _permit_reading(request: Request, namespace: str) -> None:
         raise DuplicateTask("A task with this unique key runs.", hint="submit again when it has ended") from None
 
 
-def _permitted(
-    request: Request, order: TemplateSubmission, body: TaskBatch
-) -> TemplateSubmission | NotPermitted:
+def _permitted(request: Request, order: TemplateSubmission, body: TaskBatch) -> TemplateSubmission | NotPermitted:
     try:
         return _permit(request, order, body.on_duplicate)
     except NotPermitted as error:
@@ -258,7 +257,10 @@ Sort = Annotated[Literal["-created_at", "created_at"], Query(description="The ne
 
 
 @routes.get(
-    "/v1/tasks", response_model=TaskListResponse, responses=refusals(), **needs(Permission.TASKS_LIST, confines=True, tenants=True)
+    "/v1/tasks",
+    response_model=TaskListResponse,
+    responses=refusals(),
+    **needs(Permission.TASKS_LIST, confines=True, tenants=True),
 )
 async def list_tasks(
     request: Request,

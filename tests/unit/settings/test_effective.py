@@ -104,6 +104,7 @@ NOT_SET = {
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
+    "tenants",  # no name is given
 }
 """What no setting says; the tables of backends are below."""
 

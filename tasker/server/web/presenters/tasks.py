@@ -84,9 +84,7 @@ class Search(AddressWords):
         """Sort order as cursors name it."""
         return "created_at" if self.oldest_first else "-created_at"
 
-    def filter(
-        self, namespaces: list[str] | None, now: datetime, tenants: list[str] | None = None
-    ) -> TaskFilter:
+    def filter(self, namespaces: list[str] | None, now: datetime, tenants: list[str] | None = None) -> TaskFilter:
         """Return the filter of the tasks in these namespaces and of these tenants. Raises `UsageError` for invalid
         filters."""
         return TaskFilter(
