@@ -42,6 +42,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
+        priority=document.get("priority", 0),
         task_events=document.get("task_events", False),
         concurrency=_limit_of_tasks(owner, document.get("concurrency")),
     )
@@ -76,6 +77,7 @@ def _step(
         not_before=values.get("not_before"),
         limits=_limits((*owner, name), values),
         requires=tuple(sorted({*values.get("requires", ())})),
+        slots=values.get("slots", 1),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),

@@ -194,6 +194,8 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    *(f"limits.NAME.{own}" for own in ("concurrency", "rate", "burst")),
+    "worker.tags",
     *(f"tenants.NAME.{own}" for own in ("labelled", "max_open_tasks", "max_submits_per_minute")),
     "orchestration.web.max_submits_per_minute",
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),
