@@ -169,8 +169,7 @@ select t.task_uuid::text, t.template_id from tasker.tasks t where t.task_uuid = 
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
   and (%(namespaces)s::text[] is null or t.namespace_id in (
     select n.namespace_id from tasker.task_namespaces n where n.name = any (%(namespaces)s)))
-  and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s))
-order by t.task_uuid desc limit %(limit)s
+  and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s)) order by t.task_uuid desc limit %(limit)s
 
 -- name: open_beside
 -- The number of other open tasks: in the task's namespace, and in others.
