@@ -24,6 +24,7 @@ from tests.support.repository import ROOT, repository_files
 from tests.support.servers.private_postgres import copied
 
 FOLLOWED_ELSEWHERE = {
+    "docs/built-in-steps.md": "tests/docs/test_built_in_steps.py",
     "docs/client.md": "tests/integration/two_transports/test_documentation.py",
     "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
     "docs/decisions-and-batches.md": "tests/unit/engine/test_documentation.py",
