@@ -46,7 +46,8 @@ def check_step(step: StepDraft, types: TypesOfTexts) -> None:
             step.report("T100", f"`{name}` takes no inputs", place, "remove `inputs`")
     elif not isinstance(inputs, dict):
         if not step.reading.has(*step.path, "inputs"):
-            hint = f"write `inputs` with {listed(builtin.inputs.get('required', ())) or 'the values of its result'}"
+            needed = listed(builtin.inputs.get("required", ()))
+            hint = f"write `inputs` with {needed or 'the values of its result'}"
             step.report("T101", f"`{name}` needs inputs", step.location("handler", "callable"), hint)
     else:
         _check_names(step, inputs, builtin.inputs)
@@ -97,8 +98,8 @@ def _check_value(step: StepDraft, key: str, value: Any, builtin: BuiltinStep, ty
     else:
         given, expected = type_of_value(value, types, (key,)), type_of_schema(schema)
         if not fits(given, expected):
-            hint = "write string(...) around it" if expected == STRING else None
-            step.report("T102", f"`{key}` takes {expected}, got {given}", step.location("inputs", key), hint)
+            advice = "write string(...) around it" if expected == STRING else None
+            step.report("T102", f"`{key}` takes {expected}, got {given}", step.location("inputs", key), advice)
 
 
 def _check_result_schema(step: StepDraft, inputs: Mapping[str, Any], types: TypesOfTexts) -> None:
