@@ -73,6 +73,7 @@ from tasker.errors.resolution import (
     MissingCallable,
     ResolutionError,
     ResolverNotFoundError,
+    ResourceMissing,
 )
 
 __all__ = [
@@ -117,6 +118,7 @@ __all__ = [
     "ResolutionError",
     "ResolverNotFoundError",
     "ResourceContentionError",
+    "ResourceMissing",
     "RetryableError",
     "ScheduleNotFound",
     "SchemaOutdated",

@@ -26,6 +26,7 @@ def step_context(
     checkpoint: Mapping[str, Any] | None = None,
     attempt: int = 1,
     name: str = "step",
+    resources: Mapping[str, Any] | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -37,6 +38,7 @@ def step_context(
         checkpoint: Checkpoint of an earlier run (`cursor`, `items_processed`, `accumulated_results`).
         attempt: Number of the attempt, from 1.
         name: Name of the step.
+        resources: What `context.resource` and `@uses` give the handler, by name.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True)
@@ -60,6 +62,7 @@ def step_context(
         step=step,
         task_context=values or {},
         dependency_results=results or {},
+        resources=resources,
     )
 
 

@@ -60,6 +60,9 @@ from tasker.template.error_rules import ErrorOverride
 from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
+    from tasker.resources.registry import ResourceRegistry
+
+if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
     from tasker.handlers.registry.registry import HandlerRegistry
 
@@ -179,7 +182,7 @@ class AttemptRunner:
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
     stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
-    which may be replaced at any time.
+    which may be replaced at any time; `resources` are those that handlers use.
     """
 
     def __init__(
@@ -196,11 +199,13 @@ class AttemptRunner:
         waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
         error_rules: Sequence[ErrorOverride] = (),
+        resources: ResourceRegistry | None = None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace, self.error_rules = stop_grace, error_rules
         self._waits = waits or CapacityWaits()
+        self._resources = resources
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
@@ -253,12 +258,16 @@ class AttemptRunner:
         if not self._guarded:
             guard_forked_loop()
             self._guarded = True
+        if self._resources is not None:
+            attempt = replace(attempt, resources=self._resources.lend())
         self._running.add(attempt)
         try:
             if attempt.step.circuit_breaker is None:
                 return await self._run(attempt)
             return await behind_breaker(self._breakers, attempt, attempt.step.circuit_breaker, self._run)
         finally:
+            if attempt.resources is not None:
+                attempt.resources.give_back()
             self._running.discard(attempt)
             if not self._running:
                 self._idle.set()
@@ -273,6 +282,8 @@ class AttemptRunner:
         self._threads.close()
         if self._processes is not None:
             await self._processes.close()
+        if self._resources is not None:
+            await asyncio.to_thread(self._resources.close)
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
     async def _run(self, attempt: Attempt) -> AttemptEnd:

@@ -120,7 +120,11 @@ def _run(
     except Exception as error:  # the code has changed since the worker read it
         return settle_exception(error, message["name"])
     capture_logs(level)
-    return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
+    try:
+        return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
+    finally:
+        if attempt.resources is not None:
+            attempt.resources.give_back()
 
 
 def _send_output(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:

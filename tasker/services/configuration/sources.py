@@ -19,7 +19,9 @@ from tasker.settings.table import Substituted
 
 CONTEXTS = ("common", "orchestration", "worker", "complete")
 ENVIRONMENTS = ("development", "test", "production")
-ROOTS = ("common", "orchestration", "plugins", "worker")
+ROOTS = ("common", "orchestration", "plugins", "resources", "secrets", "worker")
+OPTIONAL_ROOTS = ("plugins", "resources", "secrets")
+"""Roots whose file may be missing in a folder of sources."""
 SOURCE_DIR = Path("config/tasker")
 SHARED_WITH_WORKERS = (
     "orchestration.batch_processing",
@@ -95,7 +97,7 @@ def _roots_of(context: str) -> tuple[str, ...]:
 
 def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[ConfigurationLayer]:
     files = [source_dir / "base" / f"{root}.toml", folder / f"{root}.toml"]
-    needed = files[0] if root != "plugins" else None
+    needed = files[0] if root not in OPTIONAL_ROOTS else None
     layers = [_only(root, read_layer(file)) for file in files if file is needed or file.exists()]
     if root == "orchestration" and context == "worker":
         return [_picked(layer, SHARED_WITH_WORKERS) for layer in layers]
