@@ -142,6 +142,12 @@ def _lent(tables: Mapping[str, Any] | None) -> LentResources | None:
     return _registries[key].lend()
 
 
+def close_resources() -> None:
+    """Close what this child process has made."""
+    for registry in _registries.values():
+        registry.close()
+
+
 def _claim(fields: Mapping[str, Any]) -> Claim:
     """Restore the claim; JSON turned its named tuple into a list."""
     trace = fields["trace"]

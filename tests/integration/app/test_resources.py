@@ -134,7 +134,7 @@ def run(folder: Path, url: str, *options: str) -> subprocess.CompletedProcess[st
         "TASKER_CONFIG_PATH": str(folder / "worker.toml"),
         "PYTHONPATH": str(folder),
         "TASKER_LOG_FORMAT": "json",
-        "TASKER_LOG": "debug",
+        "TASKER_LOG_LEVEL": "debug",
     }
     command = [sys.executable, "-m", "tasker", "run", str(folder / "misuses"), *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -185,7 +185,7 @@ def test_a_secret_is_found_nowhere(folder: Path, database_url: str, mode: str | 
 
 def listed(url: str) -> Any:
     with tasker.SyncApp(url, work=False) as app:
-        return app.tasks.list().tasks
+        return app.tasks.list()
 
 
 def states(url: str, task: str) -> dict[str, str]:
