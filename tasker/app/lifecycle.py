@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict
@@ -28,6 +29,7 @@ from tasker.process.connections import Resources
 from tasker.process.heartbeat import end_dead_leases
 from tasker.process.releases import Repairs
 from tasker.process.stopping import STOP_GRACE_SECONDS, to_its_end
+from tasker.resilience.breakers import Breakers
 from tasker.resilience.pressure import DepthLimits
 from tasker.services.audit import AuditLog
 from tasker.services.database import DatabaseSizes, RetentionService
@@ -164,10 +166,13 @@ class AppLifecycle:
         self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
         self._backend, self._depth_limits = backend or configuration.backend, depth_limits or configuration.depth_limits
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
-        self._environment, self._sources = environment or configuration.environment, listed(handlers)
-        self._settings = with_resources(settings or configuration.worker, resources)
-        self._sweeps = sweeps or configuration.sweeps
-        self.breakers = breakers_of(configuration.breakers, configuration.plugins)
+        self._environment, self._sweeps = environment or configuration.environment, sweeps or configuration.sweeps
+        self._sources, self._settings = listed(handlers), with_resources(settings or configuration.worker, resources)
+
+    @cached_property
+    def breakers(self) -> Breakers:
+        """Circuit breakers of this program."""
+        return breakers_of(self._configuration.breakers, self._configuration.plugins)
 
     async def __aenter__(self) -> Self:
         """Connect, upgrade the schema and start working."""

@@ -190,7 +190,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         return getattr(self, _KEPT[name]) if copied is None else copied
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Return everything but the cancel flag, the published events and the resources: they belong to this process."""
+        """Return everything but the cancel flag, the events and the resources, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
         cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))

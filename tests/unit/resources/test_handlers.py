@@ -56,9 +56,9 @@ def test_a_test_gives_a_handler_its_resources() -> None:
 
 
 def test_declarations_that_fit_no_parameter_are_refused() -> None:
+    handlers = registry()
+    handlers.register("wrong", step_handler("wrong")(uses(dbb="orders")(lambda: None)))
     with pytest.raises(DeclarationMismatch, match="'dbb' is declared but"):
-        registry().register("wrong", step_handler("wrong")(uses(dbb="orders")(lambda: None)))
-        HandlerRegistry().resolve("wrong")
-        step_handler("wrong")(uses(dbb="orders")(lambda: None))._handler_class()  # type: ignore[attr-defined]
+        handlers.resolve("wrong")
     with pytest.raises(UsageError, match="db is the name of a resource"):
         uses(db=3)  # type: ignore[arg-type]

@@ -173,21 +173,6 @@ def test_a_handler_that_every_worker_refused_is_named_with_them(told: Told) -> N
     assert told.sentence(task, "s0") == "no live worker serves noop: refused by w1, w2, last since 12:00:00"
 
 
-def test_a_resource_that_no_worker_with_the_handler_has_is_named(told: Told) -> None:
-    lab = told.lab
-    serve = {"action": "serve", "worker": lab.one.worker, "namespaces": [lab.namespace]}
-    at_work(lab.one, "w1").core("worker", {**serve, "callables": ["other"], "lacking": ["noop orders", "other crm"]})
-    task, claims = lab.running(lab.chain(1))
-    lab.one.advance(change("release", claims["s0"], n={"unserved": "noop"}))
-    assert told.sentence(task, "s0") == (
-        "no live worker serves noop, which uses a resource that none has: orders: refused by w1, last since 12:00:00"
-    )
-    assert told.one(task, "s0").remedy().startswith("start a worker that has the handler and the resource orders; ")
-
-    lab.one.core("worker", {**serve, "callables": ["noop"]})
-    assert "orders" not in told.sentence(task, "s0")
-
-
 def test_a_step_that_only_a_newer_release_can_read_names_the_workers_that_are_too_old(told: Told) -> None:
     lab = told.lab
     for session, name in ((lab.one, "w1"), (lab.two, "w2")):
