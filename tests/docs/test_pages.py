@@ -32,6 +32,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/inputs.md": "tests/docs/test_inputs.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
+    "docs/resources.md": "tests/docs/test_resources.py",
     "docs/states.md": "tests/unit/engine/test_documentation.py",
     "docs/templates.md": "tests/unit/template/test_docs.py",
     "docs/your-project.md": "tests/docs/test_your_project.py",
