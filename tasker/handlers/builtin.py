@@ -11,7 +11,7 @@ from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import names_with_prefix
 from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_handler import StepHandler
-from tasker.template.builtin import BUILTIN, COLLECT, FAIL, LOG, TRANSFORM, VALIDATE
+from tasker.template.builtin import BUILTIN, COLLECT, FAIL, HTTP, LOG, TRANSFORM, VALIDATE
 from tasker.template.schema_check import check_result
 
 INVALID_INPUTS = "invalid_inputs"
@@ -19,8 +19,8 @@ INVALID_DATA = "invalid_data"
 MOST_IN_MESSAGE = 5
 
 
-def _values(context: StepContext, name: str) -> Mapping[str, Any]:
-    """Return the inputs, uncopied. Raises `PermanentError` if a value of an expression does not fit."""
+def read_inputs(context: StepContext, name: str) -> Mapping[str, Any]:
+    """Return the inputs of a built-in step, uncopied. Raises `PermanentError` if the value of one does not fit."""
     read = context.read_singly("input_data")
     values = {key: read.original(key) for key in read} if isinstance(read, CopyOnRead) else read
     if mismatches := check_result(BUILTIN[name].inputs or {}, values):
@@ -46,7 +46,7 @@ class Validate(StepHandler):
 
     def call(self, context: StepContext) -> StepHandlerResult:
         """Return whether the value fits; with `on_invalid: fail`, which is the default, fail if it does not."""
-        values = _values(context, VALIDATE)
+        values = read_inputs(context, VALIDATE)
         mismatches = check_result(values["schema"], values["value"])
         if mismatches and values.get("on_invalid", "fail") == "fail":
             shown = "; ".join(map(str, mismatches[:MOST_IN_MESSAGE]))
@@ -64,7 +64,7 @@ class Fail(StepHandler):
 
     async def call(self, context: StepContext) -> StepHandlerResult:
         """Fail with the given message; permanently unless `retryable` is true."""
-        values = _values(context, FAIL)
+        values = read_inputs(context, FAIL)
         return self.failure(
             values["message"], "failed_by_template", values.get("retryable", False), error_code=values.get("code")
         )
@@ -77,7 +77,7 @@ class Log(StepHandler):
 
     async def call(self, context: StepContext) -> StepHandlerResult:
         """Log the message with its fields."""
-        values = _values(context, LOG)
+        values = read_inputs(context, LOG)
         write = getattr(context.log, values.get("level", "info"))
         write(values["message"], **deep_copy(values.get("fields", {})))
         return self.success()
@@ -102,3 +102,12 @@ class Collect(StepHandler):
 
 
 HANDLERS: Mapping[str, type[StepHandler]] = {cls.handler_name: cls for cls in (Transform, Validate, Fail, Log, Collect)}
+
+
+def handler_of(name: str) -> type[StepHandler] | None:
+    """Return the handler of a built-in step; None for any other name."""
+    if name == HTTP:
+        from tasker.handlers.http.step import HttpRequest  # needed for steps with requests only
+
+        return HttpRequest
+    return HANDLERS.get(name)

@@ -54,7 +54,13 @@ def make_python(settings: Mapping[str, Any]) -> Any:
     return factory(**{key: value for key, value in settings.items() if key != "make"})
 
 
-INCLUDED: Mapping[str, Make] = {"python": make_python}
+def _make_http(settings: Mapping[str, Any]) -> Any:
+    from tasker.resources.http import make_http  # needed for resources of this kind only
+
+    return make_http(settings)
+
+
+INCLUDED: Mapping[str, Make] = {"python": make_python, "http": _make_http}
 
 
 def known_kinds() -> list[str]:

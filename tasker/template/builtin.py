@@ -7,19 +7,21 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 
-TRANSFORM, VALIDATE, FAIL, LOG, COLLECT = (
-    f"tasker.{name}" for name in ("transform", "validate", "fail", "log", "collect")
+TRANSFORM, VALIDATE, FAIL, LOG, COLLECT, HTTP = (
+    f"tasker.{name}" for name in ("transform", "validate", "fail", "log", "collect", "http")
 )
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinStep:
     """Built-in step. `inputs` is the JSON Schema of its inputs, None if it takes none; `literal` are inputs without
-    expressions; `result` is the JSON Schema of its result, None if the result depends on the step."""
+    expressions; `result` is the JSON Schema of its result, None if the result depends on the step; `kind` is that of
+    the resource that its input `resource` names."""
 
     inputs: Mapping[str, Any] | None
     literal: tuple[str, ...] = ()
     result: Mapping[str, Any] | None = None
+    kind: str | None = None
 
 
 def _inputs(required: str, **properties: Any) -> dict[str, Any]:
@@ -56,5 +58,34 @@ BUILTIN: Mapping[str, BuiltinStep] = {
         result={"type": "object", "properties": {}, "additionalProperties": False},
     ),
     COLLECT: BuiltinStep(None),
+    HTTP: BuiltinStep(
+        _inputs(
+            "resource",
+            resource={"type": "string", "minLength": 1},
+            method={"enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]},
+            path={"type": "string", "pattern": "^/"},
+            query={"type": "object"},
+            headers={"type": "object", "additionalProperties": _TEXT},
+            json={},
+            text=_TEXT,
+            expect={"type": "array", "items": {"type": "integer", "minimum": 100, "maximum": 599}, "minItems": 1},
+            response={"enum": ["json", "text", "none"]},
+            idempotent={"type": "boolean"},
+            pages=_inputs(
+                "items next",
+                items={"type": "string", "minLength": 1},
+                next={"type": "string", "minLength": 1},
+                most={"type": "integer", "minimum": 1, "maximum": 1000},
+            ),
+        ),
+        literal=("resource", "method", "expect", "response", "idempotent", "pages"),
+        kind="http",
+    ),
 }
 """Built-in steps by the name of their handler."""
+
+
+def resource_of(handler: str, inputs: Mapping[str, Any] | None) -> str | None:
+    """Return the resource that a step with this handler names in its inputs; None for any other step."""
+    builtin = BUILTIN.get(handler)
+    return None if builtin is None or builtin.kind is None else str((inputs or {}).get("resource"))

@@ -1,4 +1,4 @@
-"""The page on resources: its configuration is valid, its handlers run with its client, its sentence is the product's."""
+"""The page on resources: its configuration is valid, its handlers run, its sentence is that of an explanation."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from tasker.handlers.registry.resolvers import (
 )
 from tasker.handlers.registry.workflow_handlers import FolderHandlers, WorkflowHandlers, refuse_unclear
 from tasker.handlers.step_handler import StepHandler
+from tasker.template.builtin import resource_of
 from tasker.template.plan import HandlerRef, StepPlan, TemplateId
 
 __all__ = ["HandlerRegistry", "HandlerSpec", "StepHandler"]
@@ -138,9 +139,13 @@ class HandlerRegistry(SharedInstance):
 
         Raises the errors of `resolved`.
         """
-        return self._known.of_step(
-            step, template, lambda: self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
-        )
+        return self._known.of_step(step, template, partial(self._of_step, step, template))
+
+    def _of_step(self, step: StepPlan, template: TemplateId | None) -> ResolvedHandler:
+        named = resource_of(step.handler.callable, step.inputs)
+        if named is not None and self._resources is not None and named not in self._resources:
+            raise self._lacks(step.handler.callable, step.name, [named])
+        return self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
 
     @property
     def checked(self) -> set[str]:

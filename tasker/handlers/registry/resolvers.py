@@ -226,9 +226,9 @@ class BuiltinResolver(BaseResolver):
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
         """Return the class of the handler."""
-        from tasker.handlers.builtin import HANDLERS
+        from tasker.handlers.builtin import handler_of
 
-        return HANDLERS.get(definition.callable)
+        return handler_of(definition.callable)
 
     def registered_callables(self) -> list[str]:
         """Return the names of all built-in steps."""

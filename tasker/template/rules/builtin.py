@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasker.template.builtin import BUILTIN, COLLECT, TRANSFORM, BuiltinStep
+from tasker.template.builtin import BUILTIN, COLLECT, TRANSFORM, VALIDATE, BuiltinStep
 from tasker.template.diagnostics import did_you_mean, listed, near
 from tasker.template.documents import Path, StepDraft
 from tasker.template.schema_check import check_result, schema_problems
@@ -87,7 +87,7 @@ def _check_value(step: StepDraft, key: str, value: Any, builtin: BuiltinStep, ty
     if text is None:
         for mismatch in check_result(schema, value):
             step.report("T102", f"`{key}`: {mismatch.message}", step.location("inputs", key))
-        if key in builtin.literal and isinstance(value, dict):
+        if (callable_of(step), key) == (VALIDATE, "schema") and isinstance(value, dict):
             for problem in schema_problems(value):
                 place = step.reading.value(*step.path, "inputs", key, *problem.path)
                 step.report("T028", f"not a valid JSON Schema: {problem.message}", place)
