@@ -40,9 +40,11 @@ class HttpResource:
         the base URL, for a header that is the client's own, and for a body of more than `LARGEST_BODY` bytes.
         """
         url = self._url(path)
-        for name in content.get("headers") or {}:
+        for name, value in (content.get("headers") or {}).items():
             if name.lower() in OWN_HEADERS:
                 raise PermanentError(f"the header {name!r} cannot be set", error_code="invalid_inputs")
+            if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+                raise PermanentError(f"the header {name!r} has characters beyond ASCII", error_code="invalid_inputs")
         limit = self._seconds if seconds is None else min(seconds, self._seconds)
         ends = monotonic() + limit
         with self.client.stream(method, url, timeout=limit, **content) as response:

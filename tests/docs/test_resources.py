@@ -12,6 +12,7 @@ import pytest
 
 import tasker
 from tasker.known_secrets import KNOWN, KnownSecrets
+from tasker.resources.http import KEYS, make_http
 from tasker.resources.tables import table_problems
 from tasker.secrets import INCLUDED
 from tasker.services.tasks.explain_reasons import REASONS, filled
@@ -26,7 +27,7 @@ def blocks(language: str) -> list[str]:
     return [snippet.text for snippet in snippets(PAGE) if snippet.language == language]
 
 
-(TABLES,) = map(tomllib.loads, blocks("toml"))
+TABLES, SERVICE = map(tomllib.loads, blocks("toml"))
 CLIENT, HANDLERS, TEST = blocks("python")
 WORKFLOW = """
 name: orders
@@ -51,7 +52,7 @@ def clients(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_configuration_is_valid_and_its_handlers_run(
     database_url: str, tmp_path: Path, clients: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert list(table_problems(TABLES)) == []
+    assert [*table_problems(TABLES), *table_problems(SERVICE)] == []
     monkeypatch.setenv("ORDERS_URL", "postgresql://orders")
     folder = write_workflow(tmp_path / "orders", WORKFLOW, HANDLERS)
     with tasker.SyncApp(database_url, resources=TABLES["resources"]) as app:
@@ -68,6 +69,12 @@ def test_example_of_a_test_passes(clients: dict[str, Any]) -> None:
 def test_sentence_is_that_of_an_explanation() -> None:
     words = {"handlers": "count_orders", "lacking": "orders", "refused_by": "w1"}
     assert filled(REASONS["unserved"].sentence, words) in blocks("text")[0]
+
+
+def test_every_key_of_a_service_is_listed() -> None:
+    assert [key for key in KEYS if f"`{key}`" not in PAGE] == []
+    table = SERVICE["resources"]["crm"]
+    assert make_http({key: value for key, value in table.items() if key != "kind"}).kind == table["kind"]
 
 
 def test_every_included_provider_is_listed() -> None:

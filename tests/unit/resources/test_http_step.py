@@ -64,9 +64,8 @@ async def test_a_request_has_what_its_inputs_and_its_resource_say() -> None:
 
 async def test_basic_authentication_and_text() -> None:
     inputs = {"method": "PUT", "text": "größe", "response": "none"}
-    result, (request,) = await sent(
-        inputs, reply(200, "done", "text/plain"), basic={"user": "a", "password": Secret("b")}
-    )
+    basic = {"user": "a", "password": Secret("b")}
+    result, (request,) = await sent(inputs, reply(200, "done", "text/plain"), basic=basic)
     assert "authorization: Basic YTpi" in request.replace("Authorization", "authorization")
     assert "text/plain; charset=utf-8" in request
     assert result == {"status": 200, "headers": {"content-type": "text/plain"}}
@@ -131,6 +130,7 @@ OUTSIDE = [
     {"path": "/http://evil.example/"},
     {"headers": {"Host": "evil.example"}},
     {"headers": {"X-A": "b\r\nX-Evil: 1"}},
+    {"headers": {"X-A": "größe"}},
     {"headers": {"Transfer-Encoding": "chunked"}},
     {"method": "CONNECT"},
     {"json": 1, "text": "b"},
