@@ -23,6 +23,7 @@ from tasker.errors.engine import (
     Overloaded,
     PlanUnreadable,
     PoolExhausted,
+    QuotaExceeded,
     ScheduleNotFound,
     SchemaOutdated,
     SessionRefused,
@@ -33,6 +34,7 @@ from tasker.errors.engine import (
     TemplateError,
     TemplateNotFound,
     TooManyConnections,
+    UnknownLimit,
     UsageError,
 )
 from tasker.errors.handler import (
@@ -113,6 +115,7 @@ __all__ = [
     "PermanentError",
     "PlanUnreadable",
     "PoolExhausted",
+    "QuotaExceeded",
     "RateLimitError",
     "RequestTimeout",
     "ResolutionError",
@@ -137,6 +140,7 @@ __all__ = [
     "TimeoutError",
     "TooManyConnections",
     "TooManyRequests",
+    "UnknownLimit",
     "UsageError",
     "ValidationError",
     "get_classifier",

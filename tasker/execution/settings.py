@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import DEFAULT_RULES, FleetRules
+from tasker.engine.named_limits import NO_LIMITS, NamedLimits
 from tasker.messaging.listening_modes import WORKER_EVENTS, EventSettings
 from tasker.settings.execution import Execution, Lease, WorkerExecution
 from tasker.settings.listening import SeenEvents
@@ -37,6 +38,10 @@ class WorkerSettings:
     """Settings that all processes agree on."""
     resources: ResourceTables | None = None
     """Resources of handlers; None without any."""
+    tags: frozenset[str] = frozenset()
+    """What this worker has that steps may require."""
+    named_limits: NamedLimits = NO_LIMITS
+    """Limits that templates name."""
     name: str | None = None
     """Human-readable name, shown in the registry."""
     batch: int = 500

@@ -31,7 +31,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     entered = _enter(attempt, events)
     try:
         value = await handler.call(context_of(attempt, events))
-        ending: Ending = _settled(value, attempt, handler)
+        limit, above = attempt.result_limit_bytes, attempt.dependency_results
+        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # SystemExit too: a handler must not end the worker
@@ -52,7 +53,8 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         if handler.kind == "async":
             return _on_a_loop_of_its_own(call_async(attempt, handler))
         value = handler.call(context_of(attempt, events))
-        ending: Ending = _settled(value, attempt, handler)
+        limit, above = attempt.result_limit_bytes, attempt.dependency_results
+        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except BaseException as error:
         ending = result_of_stopped(error, handler.name)
     finally:
@@ -81,11 +83,6 @@ def _with_renewed(resources: LentResources, ending: Ending) -> Ending:
         return ending
     message = f"{ending.message} (the secrets of {', '.join(renewed)} have changed: the next attempt uses the new ones)"
     return replace(ending, message=message, error_type=CREDENTIALS_ROTATED, retryable=True)
-
-
-def _settled(value: Any, attempt: Attempt, handler: ResolvedHandler) -> Ending:
-    limit, above = attempt.result_limit_bytes, attempt.dependency_results
-    return settle_return_value(value, attempt.step, handler.name, limit, above)
 
 
 class _NotWaitedFor(ThreadPoolExecutor):

@@ -1,4 +1,4 @@
-"""Checkpoints of one attempt: saving a position, and noticing a handler that repeats itself."""
+"""Positions that a handler yields: saved before it is called again, and watched for a handler that repeats itself."""
 
 from __future__ import annotations
 
