@@ -36,6 +36,7 @@ from tasker.messaging.port import QueuedMessage
 from tasker.orchestration.poison_guard import MOST_RECEPTIONS, PoisonGuard, exceeds_redeliveries, split_suspects
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.by_message import TaskRequestMessage
+from tasker.services.submission.check import check_priority
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import log_created_tasks
 from tasker.services.submission.reused_keys import refuse_reused_keys
@@ -129,7 +130,7 @@ class TaskRequestConsumer:
                 await self._refuse(message, error)
                 continue
             name = (request.namespace, request.template, request.version)
-            by_kind.setdefault((name, request.request.priority > 0), []).append((message, request))
+            by_kind.setdefault((name, check_priority(request.request.priority) > 0), []).append((message, request))
         return by_kind
 
     async def _create_of(self, name: Name, requests: Sequence[tuple[QueuedMessage, TaskRequestMessage]]) -> None:
@@ -137,7 +138,8 @@ class TaskRequestConsumer:
         try:
             template = await self._plans.find(*name)
             if self._admission is not None:
-                lowest = min(request.request.priority for _, request in requests)
+                usual = template.plan.priority
+                lowest = min(check_priority(request.request.priority, usual) for _, request in requests)
                 await self._admission.require(template.plan, len(requests), priority=lowest)
         except Overloaded as error:
             await self._put_off(messages, error.retry_after or 1.0)

@@ -42,6 +42,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
+        priority=document.get("priority", 0),
         task_events=document.get("task_events", False),
         concurrency=_limit_of_tasks(owner, document.get("concurrency")),
     )

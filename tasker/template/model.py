@@ -50,6 +50,7 @@ from tasker.template.value_kinds import (
     ListOf,
     MapOf,
     Number,
+    Priority,
     Text,
     Verbatim,
     Version,
@@ -336,6 +337,13 @@ TEMPLATE = Mapping(
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
+        Key(
+            "priority",
+            Priority(),
+            "How urgent its tasks are where their submission does not say it: `critical` (100), `high` (10), `normal` "
+            "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
+            default=0,
+        ),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),

@@ -42,6 +42,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
+            "priority": plan.priority or None,
             "task_events": plan.task_events or None,
             "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),

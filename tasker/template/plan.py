@@ -261,6 +261,8 @@ class Plan:
     """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
+    priority: int = 0
+    """Priority of tasks that are submitted without one."""
     task_events: bool = False
     """Whether the end of a task is a durable event."""
 

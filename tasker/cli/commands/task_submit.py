@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, configured_for, print_as
-from tasker.cli.options import PRIORITY, PRIORITY_HELP, SECONDS, DatabaseOption, deadline, duration, moment
+from tasker.cli.options import PRIORITY_HELP, SECONDS, DatabaseOption, deadline, duration, moment, priority
 from tasker.cli.render.outcome import next_text, watch_command
 from tasker.cli.render.values import date_time, echo, screen_width
 from tasker.cli.target import DatabaseTarget, FleetTarget, fleet_options, run_on_fleet
@@ -55,7 +55,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--input", "given", metavar="JSON|@FILE|-", help="Input of the task; - is standard input.  [default: {}]"
         ),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input value; repeatable."),
-        click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP),
+        click.option("--priority", type=priority, metavar="PRIORITY", help=PRIORITY_HELP),
         click.option(
             "--at", "run_at", type=moment, metavar="TIME", help="Begin at this time; without a zone, in the local one."
         ),

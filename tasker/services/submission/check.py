@@ -11,7 +11,8 @@ from tasker.errors import InputInvalid, NotStorable, UsageError
 from tasker.json_values import text_problem
 from tasker.logging.trace_context import checked
 from tasker.redaction import without_secrets
-from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
+from tasker.template.diagnostics import did_you_mean
+from tasker.template.names import NAMED_PRIORITIES, PRIORITY_EXPECTED, parse_priority
 from tasker.template.plan import Plan
 from tasker.template.schema_check import SchemaMismatch, check_input
 from tasker.template.schema_messages import found
@@ -53,14 +54,16 @@ def require_fit(plan: Plan, context: Mapping[str, Any]) -> None:
         )
 
 
-def check_priority(value: Any) -> int:
-    """Return the priority of a task. Raises `UsageError` for a value that the column cannot store."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if whole and MIN_PRIORITY <= value <= MAX_PRIORITY:
-        return int(value)
+def check_priority(value: Any, default: int = 0) -> int:
+    """Return the priority of a task as a number, or the default for None. Raises `UsageError` for another value."""
+    if value is None:
+        return default
+    if (priority := parse_priority(value)) is not None:
+        return priority
+    hint = did_you_mean(value, NAMED_PRIORITIES) if isinstance(value, str) else None
     raise UsageError(
-        f"priority: expected a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, found {value!r:.80}",
-        hint="0 is the usual priority; of the steps behind a full queue the higher ones enter it first",
+        f"priority: {PRIORITY_EXPECTED}; found {value!r:.80}",
+        hint=hint or "without one the task has that of its template, usually normal",
     )
 
 
@@ -73,15 +76,15 @@ def trace_item(request: Submission) -> dict[str, Any]:
     return {"trace": trace.headers()} if trace else {}
 
 
-def option_item(request: Submission, limit_bytes: int) -> dict[str, Any]:
-    """Return the options of a task as the engine takes them, except its trace and its key.
+def option_item(request: Submission, plan: Plan, limit_bytes: int) -> dict[str, Any]:
+    """Return the options of a task of the plan as the engine takes them, except its trace and its key.
 
     Indexed texts are limited to `MOST_INDEXED_BYTES`, the reason to `limit_bytes`. None counts as omitted, and the
     database converts a number to text. Raises `UsageError` for a value of another type, `NotStorable` for a text that
     cannot be stored.
     """
     return {
-        "priority": check_priority(request.priority),
+        "priority": check_priority(request.priority, plan.priority),
         "correlation": _uuid_or_none(request.correlation_id, "correlation_id"),
         "parent_correlation": _uuid_or_none(request.parent_correlation_id, "parent_correlation_id"),
         "initiator": _text_or_none(request.initiator, "initiator"),

@@ -31,6 +31,7 @@ from tasker.services.submission.lost_commit import First, log_created_tasks, ret
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
 from tasker.settings.execution import Execution
+from tasker.template.names import PriorityName
 from tasker.template.plan import Plan
 
 E = TypeVar("E", bound=TaskerError)
@@ -43,7 +44,8 @@ DUPLICATED = query("tasks", "duplicated")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Options of one task to create. `priority`: steps that wait behind a full queue enter it by descending priority.
+    """Options of one task to create. `priority`: a number, or `critical`, `high`, `normal`, `low` or `bulk`; workers
+    claim the more urgent steps first.
 
     The task begins at `run_at`, a time with a zone (a datetime, or ISO 8601 text), or after `delay` (a timedelta,
     seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
@@ -55,7 +57,7 @@ class Submission:
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
-    priority: int = 0
+    priority: int | PriorityName | None = None
     idempotency_key: str | None = None
     correlation_id: str | None = None
     parent_correlation_id: str | None = None
@@ -76,7 +78,7 @@ class Submission:
 class SubmissionOptions(TypedDict, total=False):
     """Fields of a `Submission` except its context, for functions that accept them as keywords."""
 
-    priority: int
+    priority: int | PriorityName | None
     idempotency_key: str | None
     correlation_id: str | None
     parent_correlation_id: str | None
@@ -172,7 +174,7 @@ class DraftFactory:
         item = {
             "id": task_id,
             "identity": identity,
-            **option_item(request, self._limit),
+            **option_item(request, plan, self._limit),
             "context": context,
             **trace_item(request),
             **({} if tenant is None else {"tenant": tenant}),

@@ -147,6 +147,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "in the backlog behind {ahead} of {namespace}[; {enqueued} in its queue already (enqueue window)]",
         "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
     ),
+    "outranked": Reason(
+        "ready since {since}, waits for a free slot[ behind {before} of {namespace} that are more urgent or older]"
+        "[; {free} on {workers}]",
+        "it starts as slots get free; more workers, more slots or a higher priority speed it up",
+    ),
     "no_slots": Reason(
         "queued since {since}, not claimed: no free slots, {busy} of {slots} taken on {workers}"
         "[; {enqueued} in the queue]",

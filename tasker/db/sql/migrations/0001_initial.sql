@@ -51,7 +51,9 @@ create table tasker.task_namespaces (
   name                text not null unique,
   created_at          timestamptz not null default tasker.now(),
   mended_at           timestamptz not null default '-infinity',  -- last check by repair_v1
-  marks_after         uuid   -- last backlogged step whose `paused` agrees with the pauses; null: all agree
+  marks_after         uuid,  -- last backlogged step whose `paused` agrees with the pauses; null: all agree
+  -- its steps have no queue: each claim takes the first ones of the backlog (tasker.order_namespace)
+  ordered             boolean not null default false
 );
 
 -- Names and versions of templates, each with its current plan.
@@ -520,10 +522,14 @@ create table tasker.ready_backlog (
   namespace_id       int not null,
   rank               double precision not null,
   paused             boolean not null default false,   -- by a pause of less than its namespace (tasker.mark_held)
-  unserved           text   -- "template:ordinal" of a step that waits for a worker with its handler, not for room
+  unserved           text,  -- "template:ordinal" of a step that waits for a worker with its handler, not for room
+  priority           int    -- of its task, in an ordered namespace
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- backlog_v1: the steps that wait for room, by rank, and the first of each unserved kind
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, unserved, rank) where not paused;
+-- a hand-off: whether a more urgent step waits
+create index ready_backlog_urgent on tasker.ready_backlog (namespace_id, priority)
+  where priority is not null and not paused and unserved is null;
 -- paused_v1, depth_v1
 create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;
 

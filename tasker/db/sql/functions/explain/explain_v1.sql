@@ -148,7 +148,8 @@ as $$
         when (select tasker.too_few_slots(t.namespace, t.template_id, o.ordinal) from task t) is not null
         then 'oversized' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over'
-        else 'held' end
+        when exists (select from tasker.task_namespaces n where n.namespace_id = o.namespace_id and n.ordered)
+          then 'outranked' else 'held' end
       when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep'
       else 'queued' end as reason
     from open o
@@ -212,7 +213,7 @@ as $$
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
       when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable',
-          'untagged', 'oversized', 'held') then
+          'untagged', 'oversized', 'held', 'outranked') then
         coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
         || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace,
           'handlers', case when g.reason in ('nobody', 'unserved') then (

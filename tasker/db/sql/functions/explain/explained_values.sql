@@ -12,7 +12,7 @@ language sql stable as $$
       'host', w.host, 'pid', w.pid,
       'started_at', s.started_at, 'deadline_at', s.deadline_at, 'lease_until', w.lease_until,
       'on_worker_lost', ts.on_worker_lost)
-    when p_reason = 'held' then jsonb_build_object('ahead', (select count(*) from (
+    when p_reason in ('held', 'outranked') then jsonb_build_object('ahead', (select count(*) from (
       select from tasker.ready_backlog a
       where a.namespace_id = s.namespace_id and not a.paused and a.unserved is null
         and a.rank < b.rank limit 10000) a))

@@ -1,15 +1,16 @@
 -- Creates tasks of one template with their steps, and enqueues the roots (or backlogs them, beyond the
 -- window; those that wait for a time, of the task or of the step, get timers). The roots are claimed at once
 -- for the worker in the submitting process, if there is one that has slots for all of them and serves them,
--- and if nothing of their namespace waits in the queue or the backlog. Sorted by identity hash, ON CONFLICT
+-- and if nothing of their namespace waits in the queue or the backlog. A priority makes the namespace ordered
+-- (tasker.order_namespace): there the roots are claimed or backlogged. Sorted by identity hash, ON CONFLICT
 -- DO NOTHING: a duplicate creates nothing and is answered on its own. The commit notifies the workers of the
 -- namespace, unless the caller wakes them afterwards (`announce`: false).
 -- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may
 -- remember the identifier of a template that means another one, after the database was restored to an earlier
 -- moment or created anew.
 -- Tasks of a template with a unique key are not created while a task of the same key runs, which is answered.
--- Locks: unique keys, identities, pauses (shared), counters. Unique keys and identities are inserted in their
---   order, so that two submissions never wait for each other in a circle.
+-- Locks: unique keys, identities, namespace, pauses (shared), counters. Unique keys and identities are
+--   inserted in their order, so that two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
 --   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
@@ -41,6 +42,7 @@ declare
   v_priorities int[];
   v_roots int[];          -- those that wait for no time of their own
   v_gates int;
+  v_ordered boolean;
   v_gated int[] := '{}';  -- the other ones
   v_starts timestamptz[]; -- by task: until when all of it waits; null: it begins at once
   v_times jsonb := '{}';  -- by step of these
@@ -60,11 +62,14 @@ declare
   v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
   v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_send jsonb;
+  v_held int;
   v_started jsonb;
 begin
   perform tasker.require_read_committed();
-  select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots, t.gates
-  into v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots, v_gates
+  select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots, t.gates,
+    ns.ordered
+  into v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots, v_gates,
+    v_ordered
   from tasker.templates t join tasker.task_namespaces ns using (namespace_id)
   where t.template_id = v_template and t.hash = coalesce(p_args->>'hash', t.hash);
   if not found then
@@ -114,6 +119,9 @@ begin
     return jsonb_build_object('created', '[]'::jsonb) || tasker.running_tasks(v_running);
   end if;
 
+  if not v_ordered and 0 <> any (v_priorities) then
+    v_ordered := tasker.order_namespace(v_namespace);
+  end if;
   v_room := tasker.window_room(v_namespace, v_window);
   if exists (select from tasker.pauses) then
     select p.held, p.marked into v_paused, v_marked from tasker.paused_roots(v_template) p;
@@ -149,6 +157,9 @@ begin
       and v_namespace = any (array(select jsonb_array_elements_text(p_args->'namespace_ids')::int))
       and not exists (select from jsonb_array_elements_text(p_args->'unserved') u
         where u = any (array(select v_template || ':' || r from unnest(v_roots) r)));
+  end if;
+  if v_ordered and not v_claimed then
+    v_room := 0;
   end if;
   v_place := case when v_claimed then 'claim' else 'enqueue' end;
   v_path := tasker.placed_path(tasker.path_code('pending'), v_place);
@@ -207,10 +218,12 @@ begin
     from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
     cross join unnest(v_roots) with ordinality as r (ordinal, k)
   ), held as (
-    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
+    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority)
     select r.step, r.id, v_namespace,
-      tasker.backlog_rank(v_now, r.priority, r.k::int), r.ordinal = any (v_marked)
+      tasker.backlog_rank(v_now, r.priority, r.k::int), r.ordinal = any (v_marked),
+      case when v_ordered then r.priority end
     from roots r where r.nth > v_room and not v_times ? r.step::text
+    returning workflow_step_uuid
   ), timed as (
     insert into tasker.timers (subject, kind, due_at, task_uuid, token)
     select t.step::uuid, 'b', t.time::timestamptz, (left(t.step, 30) || '000000')::uuid, 0
@@ -241,11 +254,15 @@ begin
           -- its timer is written by this statement
           'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}'
           else jsonb_build_object('left_ms', ceil(extract(epoch from d.deadline_at - v_now) * 1000)) end)
-        from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end
-  into v_send, v_started from roots r where r.nth <= v_room;
+        from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end,
+    (select count(*) from held)
+  into v_send, v_started, v_held from roots r where r.nth <= v_room;
 
   perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)])
   where v_send is not null;
+  if v_ordered and v_held > 0 then
+    v_send := jsonb_build_array(jsonb_build_object('namespace', v_namespace_name));
+  end if;
   if v_send is not null and (p_args->'announce' = 'false') is not true then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
   end if;
@@ -257,7 +274,7 @@ begin
     perform pg_notify('tasker_timers', greatest(0, ceil(extract(epoch from v_soonest - v_now) * 1000))::text);
   end if;
   return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now,
-    'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null
+    'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null or v_ordered
       or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots))))
   || coalesce(v_started, '{}') || tasker.running_tasks(v_running);
 end

@@ -29,6 +29,10 @@ begin
     return v_template;
   end if;
 
+  if (p_plan->>'priority')::int <> 0 then   -- here, not in the transactions that submit, which may stay open
+    perform tasker.order_namespace(p_namespace);
+  end if;
+
   insert into tasker.named_steps (name, system_name)
   select s->>'name', v_prefix || (s->>'name') from jsonb_array_elements(p_plan->'steps') s order by 2
   on conflict (system_name) do nothing;
