@@ -38,6 +38,7 @@ def candidates(parameter: Parameter) -> list[Any]:
             ["payments never KeyError"],
             [{"key": "as-long-as-a-key-must-be"}],
             [endpoint],
+            ["whsec_" + "a" * 32],
         ]
     urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
     return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another", "another=7", "30/m"]
