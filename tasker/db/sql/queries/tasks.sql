@@ -169,8 +169,7 @@ select t.task_uuid::text, t.template_id from tasker.tasks t where t.task_uuid = 
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
   and (%(namespaces)s::text[] is null or t.namespace_id in (
     select n.namespace_id from tasker.task_namespaces n where n.name = any (%(namespaces)s)))
-  and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s))
-order by t.task_uuid desc limit %(limit)s
+  and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s)) order by t.task_uuid desc limit %(limit)s
 
 -- name: open_beside
 -- The number of other open tasks: in the task's namespace, and in others.
@@ -183,8 +182,7 @@ where o.task_uuid = %(task)s and not t.complete
 -- These tasks, the newest first; `unserved` is the handler of the first step that waits because no worker
 -- serves it, `paused` the oldest pause of a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status,
-  t.priority, t.total,
-  t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
+  t.priority, t.total, t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
     select tasker.served_by(ts) from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     where s.task_uuid = t.task_uuid and tasker.has_no_live_worker(s)
