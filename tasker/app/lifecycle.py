@@ -202,7 +202,7 @@ class AppLifecycle:
         self._submitter = made.submitter
         self._rules = rules_of(self._plugins)
         self._load()
-        self.template_texts, self.queues = TemplateTexts(made.plans, self._rules), Queues(made.engine)
+        self.template_texts, self.queues = TemplateTexts(made.plans, made.workers, self._rules), Queues(made.engine)
         self.requests = TaskRequestSender(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
         self.operator_log, self.saved_views = AuditLog(made.connection), SavedViews(made.connection)
         self.page_sessions = PageSessions(made.connection)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from fastapi import Request
 
@@ -13,26 +12,28 @@ from tasker.operations.permissions import Permission
 from tasker.redaction import without_messages
 from tasker.server.auth.gate import caller_of
 from tasker.server.program import program_of
+from tasker.views.tasks import Task
 
 T = TypeVar("T")
 
 
-async def redact_answer(request: Request, task_uuid: str, answer: Any) -> Any:
+async def redact_answer(request: Request, task_uuid: str, answer: T) -> T:
     """Return an answer about one task with sensitive values redacted."""
     permitted = _permitted(request)
     if permitted is None:
         return answer
     veil = await program_of(request).sensitive_values.veil(task_uuid, permitted)
-    return answer if veil is None else veil.redact(_plain(answer))
+    redacted: T = answer if veil is None else veil.redact(answer)
+    return redacted
 
 
-async def redact_tasks(request: Request, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+async def redact_tasks(request: Request, tasks: Sequence[Task]) -> Sequence[Task]:
     """Return a list of tasks with sensitive values redacted."""
     permitted = _permitted(request)
     if permitted is None or not tasks:
         return tasks
-    veils = await program_of(request).sensitive_values.veils([task["task_uuid"] for task in tasks], permitted)
-    return [veils[task["task_uuid"]].redact(task) if task["task_uuid"] in veils else task for task in tasks]
+    veils = await program_of(request).sensitive_values.veils([task.task_uuid for task in tasks], permitted)
+    return [veils[task.task_uuid].redact(task) if task.task_uuid in veils else task for task in tasks]
 
 
 async def redact_failures(
@@ -66,9 +67,3 @@ def _permitted(request: Request) -> frozenset[str] | None:
     """Return the namespaces whose sensitive values the caller may read, or None for all of them."""
     caller = caller_of(request)
     return caller.namespaces(Permission.DATA_READ_SENSITIVE)
-
-
-def _plain(answer: Any) -> Any:
-    if is_dataclass(answer) and not isinstance(answer, type):
-        return asdict(answer)
-    return [_plain(item) for item in answer] if isinstance(answer, list | tuple) else answer

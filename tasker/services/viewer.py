@@ -7,6 +7,7 @@ from collections.abc import Collection
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.engine.plans import PlanStore
+from tasker.errors import NotPermitted
 from tasker.redaction import Redactor, has_sensitive, names_of_marked
 from tasker.services.tasks.pages import TaskPages
 from tasker.services.tasks.read import Tasks
@@ -42,6 +43,12 @@ class SensitiveValues:
         rows = await self._connection.execute(query("tasks", "template_ids"), {"tasks": list(task_uuids)})
         plans = {task: await self._plans.get(template_id) for task, template_id in rows}
         return {task: Redactor(plan) for task, plan in plans.items() if _is_covered(plan, permitted)}
+
+
+def require_one_of(namespaces: Collection[str] | None, namespace: str) -> None:
+    """Check that a caller limited to these namespaces may act in this one; None permits all. Raises `NotPermitted`."""
+    if namespaces is not None and namespace not in namespaces:
+        raise NotPermitted(f"Missing required permission: this is not permitted in namespace {namespace}")
 
 
 def _is_covered(plan: Plan, permitted: Collection[str] | None) -> bool:

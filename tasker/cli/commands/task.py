@@ -24,7 +24,7 @@ from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.tasks.explain import Explanation
+    from tasker.views.explanation import Explanation
     from tasker.views.task_lists import TaskSummary, TransitionDetail
     from tasker.views.tasks import TaskReport
 

@@ -24,8 +24,8 @@ from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_flee
 if TYPE_CHECKING:
     from tasker.cli.live.showing import View
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.tasks.logs import StepLogLine
     from tasker.template.plan import Plan
+    from tasker.views.steps import StepLogLine
     from tasker.views.tasks import TaskReport
 
 SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")

@@ -16,6 +16,7 @@ from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
+from tasker.operations.templates import TemplateOperations
 from tasker.services.audit import OperatorAction
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
@@ -98,14 +99,10 @@ class HttpSubmissions:
         return [_answer(result) for result in answer["results"]]
 
 
-class HttpTemplateTexts:
+class HttpTemplateTexts(RemoteService):
     """`tasker.services.workflows.texts.TemplateTexts` through a server."""
 
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
-
-    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> None:
-        await self._client.register_templates(text, environment=environment, force=force)
+    register = TemplateOperations.register_templates
 
 
 class RedactedByServer:

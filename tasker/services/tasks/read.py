@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Unpack
@@ -12,11 +13,13 @@ from tasker.engine.answers import CancelAnswer
 from tasker.engine.calls import Engine
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
+from tasker.operations.tasks import MOST_IDENTIFIERS, PREFIX
 from tasker.services.audit import audited
-from tasker.services.tasks.explain import Explanation, explanation
 from tasker.services.tasks.lists import ListFilters, TaskFilter, TaskLists, context_of
-from tasker.services.tasks.logs import LogFilter, StepLogLine, read_logs
+from tasker.services.tasks.logs import LogFilter, read_logs
+from tasker.views.explanation import Explanation, explanation
 from tasker.views.progress import TaskProgress, task_progress
+from tasker.views.steps import StepLogLine
 from tasker.views.task_lists import RefusedMessage, StepExtras, TaskSummary, TransitionDetail
 from tasker.views.tasks import STORED, TaskReport, stored_report
 
@@ -26,10 +29,14 @@ LISTED_SLICE = 500
 """Tasks of one query of a list."""
 SLICE = 1_000
 """Steps of one statement of a report."""
-REPORT = query("tasks", "report").format(edges_of_page="", names="null", of_page="")
-REPORT_OF_FEW = query("tasks", "report").format(edges_of_page="", names="null", of_page="and t.total <= %(limit)s")
+COLUMNS = query("client", "columns")
+REPORT = query("tasks", "report").format(columns=COLUMNS, edges_of_page="", names="null", of_page="")
+REPORT_OF_FEW = query("tasks", "report").format(
+    columns=COLUMNS, edges_of_page="", names="null", of_page="and t.total <= %(limit)s"
+)
 """A task with its edges, and with its steps if they are no more than a slice."""
 STEPS_OF_SLICE = query("tasks", "report").format(
+    columns=COLUMNS,
     edges_of_page="and false",
     names="null",
     of_page=f"and s.workflow_step_uuid = any (array({query('tasks', 'slice_of_steps')}))",
@@ -40,6 +47,7 @@ STEPS_OF_SLICE = query("tasks", "report").format(
 def report_of(steps: str) -> str:
     """Return the query of a task with those of its steps that the query `steps` finds."""
     return query("tasks", "report").format(
+        columns=COLUMNS,
         edges_of_page=f"and e.to_step_uuid = any (array({steps}))",
         names=f"({query('tasks', 'static_names').format(page_of_steps=steps)})",
         of_page=f"and s.workflow_step_uuid = any (array({steps}))",
@@ -136,8 +144,13 @@ class Tasks:
     ) -> Sequence[str]:
         """Return the tasks whose id begins with `prefix` (hex digits, with or without hyphens), the newest first.
 
-        `namespaces`: only tasks of these; None allows all.
+        `namespaces`: only tasks of these; None allows all. Raises `UsageError` for another prefix, and for a limit that
+        the operation does not allow.
         """
+        if not re.fullmatch(PREFIX, prefix):
+            raise UsageError(f"{prefix!r:.60} is not the beginning of an identifier", hint="1 to 36 hexadecimal digits")
+        if not 1 <= limit <= MOST_IDENTIFIERS:
+            raise UsageError(f"limit: expected 1 to {MOST_IDENTIFIERS}, got {limit}", hint="change limit")
         digits = prefix.replace("-", "").lower()
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
         rows = await self._query("starting_with", **bounds, limit=limit, namespaces=names(namespaces))
@@ -230,12 +243,12 @@ class Tasks:
         return [RefusedMessage(*row) for row in rows]
 
     @audited("App.tasks.cancel")
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
+    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str:
         """Cancel the task and every step of it that is not final, and return the task's former state.
 
         Raises `TaskNotFound`, and `StateMachineError` if the task is already final.
         """
-        args = {"task": checked(task_uuid), "reason": reason, "actor": actor}
+        args = {"task": checked(task_uuid), "reason": reason, "actor": actor or ""}
         answer = await self._engine.call_typed("cancel", args, CancelAnswer)
         if answer.former is not None:
             return answer.former

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -10,19 +11,20 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from tasker.operations.permissions import Permission
-from tasker.server.api.observing import get_report
 from tasker.server.api.task_events import get_events
 from tasker.server.auth.gate import caller_of, needs
 from tasker.server.covering import redact_answer
 from tasker.server.program import program_of
+from tasker.server.rendering import Json
 from tasker.server.web.presenters import graph
 from tasker.server.web.presenters.task import ShownTask, commands_of, rows_of, step_commands
 from tasker.server.web.presenters.timeline import timeline
 from tasker.server.web.rendering import page
 from tasker.server.web.route import page_router
 from tasker.template.plan import Plan
+from tasker.views.model import encode
 from tasker.views.task_lists import TransitionDetail
-from tasker.views.tasks import StepReport, TaskReport
+from tasker.views.tasks import TaskReport
 
 routes = page_router()
 View = Literal["graph", "timeline", "history", "logs", "data"]
@@ -65,7 +67,7 @@ async def follow_task(request: Request, uuid: str) -> Response:
 @routes.get("/tasks/{uuid}/report", **needs(Permission.TASKS_READ))
 async def show_report(request: Request, uuid: str) -> Response:
     """The task as JSON, as the API answers it: browsers have no credential for the API."""
-    return await get_report(request, uuid)
+    return Json(encode(TaskReport, await redacted_report(request, uuid)))
 
 
 async def task_page(
@@ -157,23 +159,16 @@ async def redacted_report(request: Request, uuid: str) -> TaskReport:
 
 
 async def _redacted(request: Request, report: TaskReport) -> TaskReport:
-    plain = await redact_answer(request, report.task_uuid, report)
-    if isinstance(plain, TaskReport):
-        return plain
-    return TaskReport(**{**plain, "steps": {name: StepReport(**step) for name, step in plain["steps"].items()}})
+    return await redact_answer(request, report.task_uuid, report)
 
 
-async def _history(request: Request, uuid: str, first: int | None) -> list[TransitionDetail]:
+async def _history(request: Request, uuid: str, first: int | None) -> Sequence[TransitionDetail]:
     """Return the transitions of a task, or its own and those of the page of its steps that begins at `first`."""
     tasks = program_of(request).tasks
     transitions = await (
         tasks.history(uuid) if first is None else tasks.history_of_steps(uuid, limit=STEPS_PER_PAGE, offset=first)
     )
-    plain = await redact_answer(request, uuid, transitions)
-    return [
-        transition if isinstance(transition, TransitionDetail) else TransitionDetail(**transition)
-        for transition in plain
-    ]
+    return await redact_answer(request, uuid, transitions)
 
 
 async def _lines(request: Request, uuid: str, step: str, level: str) -> Any:

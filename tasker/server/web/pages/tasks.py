@@ -15,12 +15,12 @@ from tasker.errors import UsageError
 from tasker.operations.permissions import Permission
 from tasker.server.auth.gate import actor_of, namespaces_of, needs
 from tasker.server.covering import may_search_inputs, redact_tasks
-from tasker.server.cursors import cursor_after, cursor_of
 from tasker.server.errors import problem_of
 from tasker.server.program import program_of
 from tasker.server.web.presenters.tasks import SPANS, ListPage, Search
 from tasker.server.web.rendering import page, redirect, url
 from tasker.server.web.route import page_router, sent
+from tasker.services.cursors import cursor_after, cursor_of
 from tasker.services.tasks.lists import LOOKED_INTO, SavedView, TaskFilter
 from tasker.services.tasks.read import names
 from tasker.services.tasks.search import MOST_NAMED, SearchMatch
@@ -64,7 +64,7 @@ async def _turned(request: Request, search: Search, cursor: str, back: str) -> L
     views = program_of(request).views
     rows, read_to = await views.part(which, limit=PER_PAGE + 1, after=place, oldest_first=ascending)
     visible = rows[:PER_PAGE][::-1] if back else rows[:PER_PAGE]
-    places = [cursor_after(row["task_uuid"], search.order) for row in visible]
+    places = [cursor_after(row.task_uuid, search.order) for row in visible]
     more = len(rows) > PER_PAGE
     on = None if more or read_to is None else cursor_after(read_to, search.order)  # where the search goes on
     before, behind = (more, True) if back else (bool(cursor), more)
