@@ -186,10 +186,11 @@ class Explained:
             "values": dict(self.values),
         }
 
-    def redacted_by(self, text: Callable[[Any], Any]) -> Explained:
-        """Return the group with the texts of its values redacted. Times are none of them: the sentence needs them."""
-        values = {name: value if name in TIMES else text(value) for name, value in self.values.items()}
-        return replace(self, values=values)
+    def redacted_by(self, redact: Callable[[Any], Any]) -> Explained:
+        """Return the group with its values redacted, except times: the sentence needs them."""
+        times = {name: value for name, value in self.values.items() if name in TIMES}
+        others = {name: value for name, value in self.values.items() if name not in TIMES}
+        return replace(self, values={**redact(others), **times})
 
 
 @published(

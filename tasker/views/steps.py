@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -109,6 +110,10 @@ class StepLogLine:
     message: str
     fields: Mapping[str, Any] | None
     place: str
+
+    def redacted_by(self, redact: Callable[[Any], Any]) -> StepLogLine:
+        """Return the line with what its handler wrote redacted; its place stays a place."""
+        return replace(self, **redact({"message": self.message, "fields": self.fields}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tasker.cli.commands.task_steps import audit, complete_step, reset_step, res
 from tasker.cli.commands.task_submit import refused, request, submit
 from tasker.cli.commands.task_watch import logs, since, watch
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.render.outcome import going_on
 from tasker.cli.render.values import names_text, screen_width
 from tasker.cli.suggestions import GuessingGroup
@@ -56,7 +56,7 @@ def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     async def read(app: Fleet) -> Explanation:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await app.tasks.explain(task, name), show_sensitive)
+        return await seen(app, show_sensitive).tasks.explain(task, name)
 
     explanation = run_on_fleet(place, read)
     text = explanation_text(explanation, screen_width(), place.arguments()) if form == "text" else ""
@@ -254,8 +254,7 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
     from tasker.cli.render.task import report_object, report_text
 
     async def read(app: Fleet) -> TaskReport:
-        task_report = await app.tasks.report(await find_task(app.tasks, task_uuid))
-        return await redacted(app, task_report.task_uuid, task_report, show_sensitive)
+        return await seen(app, show_sensitive).tasks.report(await find_task(app.tasks, task_uuid))
 
     report = run_on_fleet(place, read)
     render = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
@@ -280,7 +279,7 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     async def read(app: Fleet) -> Sequence[TransitionDetail]:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await app.tasks.history(task), show_sensitive)
+        return await seen(app, show_sensitive).tasks.history(task)
 
     transitions = run_on_fleet(place, read)
     chosen = [row for row in transitions if name in (None, row.step)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, looks_like_a_task, run_on_fleet
 from tasker.engine.states.step import StepState
@@ -43,7 +43,7 @@ def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -
 
     async def read(app: Fleet) -> Sequence[Step]:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await app.views.steps(task), show_sensitive)
+        return await seen(app, show_sensitive).views.steps(task)
 
     _print(form, run_on_fleet(place, read), _steps_text)
 
@@ -59,7 +59,7 @@ def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Flee
 
     async def read(app: Fleet) -> Step:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await _step(app, task, step), show_sensitive)
+        return await _step(seen(app, show_sensitive), task, step)
 
     _print(form, run_on_fleet(place, read), _step_text)
 
@@ -76,7 +76,7 @@ def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, pla
     async def read(app: Fleet) -> Sequence[Attempt]:
         task = await find_task(app.tasks, task_uuid)
         one = (await _step(app, task, step)).step_uuid if step else None
-        return await redacted(app, task, await app.views.audit(task, one), show_sensitive)
+        return await seen(app, show_sensitive).views.audit(task, one)
 
     _print(form, run_on_fleet(place, read), _audit_text)
 
@@ -98,7 +98,7 @@ def inputs(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Fl
     async def read(app: Fleet) -> StepInputs:
         task = await find_task(app.tasks, task_uuid)
         step_uuid = (await _step(app, task, step)).step_uuid
-        return await redacted(app, task, await app.views.inputs(task, step_uuid), show_sensitive)
+        return await seen(app, show_sensitive).views.inputs(task, step_uuid)
 
     _print(form, run_on_fleet(place, read), _inputs_text)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
-from tasker.redaction import Redactor
 from tasker.services.audit import OperatorAction
 from tasker.services.event_subscriptions import Subscription
 from tasker.services.submission.registered import TemplateSubmission
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from tasker.services.operators.replays import Replays
 
 View = dict[str, Any]
+T = TypeVar("T")
 
 
 class TaskService(Protocol):
@@ -178,7 +178,7 @@ class DomainEventService(Protocol):
 class SensitiveService(Protocol):
     """Methods of `tasker.services.viewer.SensitiveValues`, documented there."""
 
-    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None: ...
+    async def redacted(self, task_uuid: str, answer: T) -> T: ...
 
 
 class Fleet(Protocol):

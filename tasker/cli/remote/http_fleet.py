@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tasker.cli.remote.events import HttpDomainEvents
 from tasker.cli.remote.schedules import HttpSchedules
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tasker.services.operators.pauses import PauseTarget
     from tasker.services.submission.registered import TemplateSubmission
 
+T = TypeVar("T")
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
 
@@ -108,8 +109,9 @@ class HttpTemplateTexts(RemoteService):
 class RedactedByServer:
     """`tasker.services.viewer.SensitiveValues` through a server, which redacts its responses."""
 
-    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
-        """Return None: nothing is left to redact."""
+    async def redacted(self, task_uuid: str, answer: T) -> T:
+        """Return the answer: nothing is left to redact."""
+        return answer
 
 
 class HttpOperatorLog(RemoteService):

@@ -12,7 +12,6 @@ from tasker.operations.fleet import FleetOperations
 from tasker.operations.steps import StepOperations
 from tasker.operations.tasks import TaskOperations
 from tasker.server.auth.gate import actor_of, namespaces_of
-from tasker.server.covering import may_search_inputs, redact_answer
 from tasker.server.operation_routes import WithHeaders, serves
 from tasker.server.program import program_of
 from tasker.server.routes import location_of, router
@@ -29,8 +28,6 @@ routes = router("operators")
 
 @serves(routes, TaskOperations.list_task_summaries)
 async def list_task_summaries(request: Request, **which: Any) -> Sequence[TaskSummary]:
-    if which["field"]:
-        await may_search_inputs(request, which["namespace"])
     return await program_of(request).tasks.list(**which, namespaces=namespaces_of(request))
 
 
@@ -43,23 +40,23 @@ async def list_identifiers(request: Request, prefix: str, limit: int) -> Sequenc
 @serves(routes, TaskOperations.get_report_page)
 async def get_report(request: Request, task_uuid: str, limit: int, offset: int) -> TaskReport:
     report = await program_of(request).tasks.report(task_uuid, limit=limit, offset=offset)
-    return await redact_answer(request, task_uuid, report)
+    return report
 
 
 @serves(routes, TaskOperations.get_history_page)
 async def get_history(request: Request, task_uuid: str, limit: int, offset: int) -> Sequence[TransitionDetail]:
     history = await program_of(request).tasks.history(task_uuid, limit=limit, offset=offset)
-    return await redact_answer(request, task_uuid, history)
+    return history
 
 
 @serves(routes, TaskOperations.get_task_progress)
 async def get_progress(request: Request, task_uuid: str, since: datetime | None) -> TaskProgress:
-    return await redact_answer(request, task_uuid, await program_of(request).tasks.progress(task_uuid, since))
+    return await program_of(request).tasks.progress(task_uuid, since)
 
 
 @serves(routes, TaskOperations.get_task_logs)
 async def get_logs(request: Request, task_uuid: str, **which: Any) -> Sequence[StepLogLine]:
-    return await redact_answer(request, task_uuid, await program_of(request).tasks.logs(task_uuid, **which))
+    return await program_of(request).tasks.logs(task_uuid, **which)
 
 
 @serves(routes, TaskOperations.get_task_template)
@@ -69,7 +66,7 @@ async def get_template_of_task(request: Request, task_uuid: str) -> Mapping[str,
 
 @serves(routes, StepOperations.get_task_audit)
 async def get_audit_of_task(request: Request, task_uuid: str) -> Sequence[Attempt]:
-    return await redact_answer(request, task_uuid, await program_of(request).views.audit(task_uuid))
+    return await program_of(request).views.audit(task_uuid)
 
 
 @serves(routes, StepOperations.retry_task)

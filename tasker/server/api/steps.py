@@ -11,7 +11,6 @@ from tasker.operations.permissions import Permission
 from tasker.operations.steps import STEP, StepOperations
 from tasker.server.api.tasks import TaskUuid
 from tasker.server.auth.gate import actor_of, needs
-from tasker.server.covering import redact_answer
 from tasker.server.operation_routes import published_type, serves
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
@@ -28,12 +27,12 @@ StepUuid = Annotated[str, Path(description="The step's identifier.")]
 @serves(routes, StepOperations.list_step_page)
 async def list_steps(request: Request, task_uuid: str, limit: int, offset: int) -> Sequence[Step]:
     steps = await program_of(request).views.steps(task_uuid, limit=limit, offset=offset)
-    return await redact_answer(request, task_uuid, steps)
+    return steps
 
 
 @serves(routes, StepOperations.get_step)
 async def get_step(request: Request, task_uuid: str, step_uuid: str) -> Step:
-    return await redact_answer(request, task_uuid, await program_of(request).views.step(task_uuid, step_uuid))
+    return await program_of(request).views.step(task_uuid, step_uuid)
 
 
 @routes.patch(
@@ -47,7 +46,7 @@ async def mend_step(request: Request, uuid: TaskUuid, step_uuid: StepUuid, body:
     program = program_of(request)
     step = await program.views.step(uuid, step_uuid)
     await _act(request, uuid, step.name, body)
-    return Json(encode(Step, await redact_answer(request, uuid, await program.views.step(uuid, step_uuid))))
+    return Json(encode(Step, await program.views.step(uuid, step_uuid)))
 
 
 def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awaitable[None]:
@@ -64,9 +63,9 @@ def _act(request: Request, task: str, step: str, body: StepManualAction) -> Awai
 
 @serves(routes, StepOperations.get_step_inputs)
 async def get_inputs(request: Request, task_uuid: str, step_uuid: str) -> StepInputs:
-    return await redact_answer(request, task_uuid, await program_of(request).views.inputs(task_uuid, step_uuid))
+    return await program_of(request).views.inputs(task_uuid, step_uuid)
 
 
 @serves(routes, StepOperations.get_step_audit_history)
 async def get_audit(request: Request, task_uuid: str, step_uuid: str) -> Sequence[Attempt]:
-    return await redact_answer(request, task_uuid, await program_of(request).views.audit(task_uuid, step_uuid))
+    return await program_of(request).views.audit(task_uuid, step_uuid)

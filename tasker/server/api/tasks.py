@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Request
@@ -12,7 +11,6 @@ from tasker.errors import NotPermitted, TaskerError
 from tasker.operations.permissions import Permission
 from tasker.operations.tasks import MOST_STEPS, TaskOperations
 from tasker.server.auth.gate import actor_of, caller_of, known_caller, namespaces_of, needs, require_namespace
-from tasker.server.covering import redact_answer, redact_tasks
 from tasker.server.errors import problem_of
 from tasker.server.operation_routes import published_type, serves
 from tasker.server.program import program_of
@@ -60,7 +58,7 @@ async def create_task(
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
     message = "Task created successfully" if submitted.created else "A task with this identity exists"
     created = extended(TaskCreated, task, step_count=submitted.step_count, message=message, created=submitted.created)
-    shown = encode(TaskCreated, await redact_answer(request, submitted.task_uuid, created))
+    shown = encode(TaskCreated, created)
     return Json(shown, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
 
 
@@ -152,7 +150,7 @@ def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
 async def get_task(request: Request, task_uuid: str, wait: float | None, limit: int, offset: int) -> Task:
     program = program_of(request)
     await wait_for_end(request, program, task_uuid, wait)
-    return await redact_answer(request, task_uuid, await program.views.task(task_uuid, limit=limit, offset=offset))
+    return await program.views.task(task_uuid, limit=limit, offset=offset)
 
 
 @serves(routes, TaskOperations.cancel_task)
@@ -160,13 +158,13 @@ async def cancel_task(request: Request, task_uuid: str, reason: str, actor: str 
     program = program_of(request)
     before = await program.tasks.cancel(task_uuid, reason=reason, actor=actor_of(request, actor))
     task = await program.views.task(task_uuid, limit=MOST_STEPS)
-    return await redact_answer(request, task_uuid, extended(TaskCancelled, task, previous_status=before))
+    return extended(TaskCancelled, task, previous_status=before)
 
 
 @serves(routes, TaskOperations.explain_task)
 async def explain_task(request: Request, task_uuid: str, step: str | None, names: int) -> Explanation:
     explanation = await program_of(request).tasks.explain(task_uuid, step, names=names)
-    return await redact_answer(request, task_uuid, explanation)
+    return explanation
 
 
 @serves(routes, TaskOperations.list_tasks)
@@ -174,15 +172,14 @@ async def list_tasks(
     request: Request, sort: str, page: int, per_page: int, cursor: str | None, **filters: Any
 ) -> TaskPage:
     which = TaskFilter(**filters, namespaces=names(namespaces_of(request)))
-    found = await program_of(request).views.task_page(which, sort=sort, page=page, per_page=per_page, cursor=cursor)
-    return replace(found, tasks=await redact_tasks(request, found.tasks))
+    return await program_of(request).views.task_page(which, sort=sort, page=page, per_page=per_page, cursor=cursor)
 
 
 @serves(routes, TaskOperations.get_task_context)
 async def get_task_context(request: Request, task_uuid: str) -> TaskContext:
-    return await redact_answer(request, task_uuid, await program_of(request).views.context(task_uuid))
+    return await program_of(request).views.context(task_uuid)
 
 
 @serves(routes, TaskOperations.get_task_details)
 async def get_task_details(request: Request, task_uuid: str) -> TaskDetails:
-    return await redact_answer(request, task_uuid, await program_of(request).views.details(task_uuid))
+    return await program_of(request).views.details(task_uuid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID
@@ -14,9 +15,11 @@ from tasker.engine.calls import Engine
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
 from tasker.operations.tasks import MOST_IDENTIFIERS, PREFIX
+from tasker.redaction import REDACTED
 from tasker.services.audit import audited
 from tasker.services.tasks.lists import ListFilters, TaskFilter, TaskLists, context_of
 from tasker.services.tasks.logs import LogFilter, read_logs
+from tasker.services.viewer import Redaction, Viewed
 from tasker.views.explanation import Explanation, explanation
 from tasker.views.progress import TaskProgress, task_progress
 from tasker.views.steps import StepLogLine
@@ -60,24 +63,25 @@ PAGE_OF_REPORT = report_of(query("tasks", "page_of_steps"))
 _UUID, _ORDINAL = STORED.index("step_uuid"), STORED.index("ordinal")
 
 
-class Tasks:
+class Tasks(Viewed):
     """Use cases of existing tasks. Ids are text; a malformed one raises `UsageError`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._lists = engine, TaskLists(engine.connection)
+    def __init__(self, engine: Engine, redaction: Redaction | None = None) -> None:
+        self._engine, self._lists, self._redaction = engine, TaskLists(engine.connection), redaction
 
     async def report(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> TaskReport:
         """The task with all its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`.
 
         A task wider than a slice is read slice by slice: its steps may be newer than the rest of the report.
         """
-        params = {"task": checked(task_uuid), "limit": limit, "offset": offset}
+        task = checked(task_uuid)
+        params = {"task": task, "limit": limit, "offset": offset}
         if limit is None and not offset:
-            return await self._whole_report(task_uuid)
+            return await self._shown(task, await self._whole_report(task_uuid))
         rows = await self._engine.connection.execute(PAGE_OF_REPORT, params)
         if not rows:
             raise not_found(task_uuid)
-        return stored_report(rows[0][0], before=offset)
+        return await self._shown(task, stored_report(rows[0][0], before=offset))
 
     async def _whole_report(self, task_uuid: str) -> TaskReport:
         task = checked(task_uuid)
@@ -113,7 +117,7 @@ class Tasks:
         rows = await self._query("progress", task=checked(task_uuid), since=since, results_queue=results_queue)
         if not rows:
             raise not_found(task_uuid)
-        return task_progress(rows[0][0])
+        return await self._shown(checked(task_uuid), task_progress(rows[0][0]))
 
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
         """Explain why each step that has not ended does not run now, and what would change that.
@@ -130,7 +134,7 @@ class Tasks:
         if step is not None and not row["groups"]:
             known = ", ".join(row["known"])
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
-        return explanation(row)
+        return await self._shown(checked(task_uuid), explanation(row))
 
     async def template_id(self, task_uuid: str) -> int:
         """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""
@@ -177,6 +181,8 @@ class Tasks:
         filters.pop("until", None)
         oldest_first = bool(filters.pop("oldest_first", False))
         field = filters.pop("field", None)
+        if field and self._redaction is not None:
+            await self._redaction.require_searchable(namespace)
         filters["context"] = context_of(field) if field else None
         if filters.get("correlation_id"):
             filters["correlation_id"] = identifier(filters["correlation_id"], "a correlation's identifier")
@@ -201,12 +207,12 @@ class Tasks:
         rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
         if not rows and not offset:
             raise not_found(task_uuid)
-        return [TransitionDetail(*row) for row in rows]
+        return await self._shown(checked(task_uuid), [TransitionDetail(*row) for row in rows])
 
     async def history_of_steps(self, task_uuid: str, *, limit: int, offset: int = 0) -> Sequence[TransitionDetail]:
         """The transitions of the task and of a page of its steps, which are in the order of their creation."""
         rows = await self._query("history_of_steps", task=checked(task_uuid), limit=limit, offset=offset)
-        return [TransitionDetail(*row) for row in rows]
+        return await self._shown(checked(task_uuid), [TransitionDetail(*row) for row in rows])
 
     async def logs(
         self,
@@ -228,19 +234,22 @@ class Tasks:
         lines = await read_logs(self._engine.connection, checked(task_uuid), which)
         if not lines:
             await self.state(task_uuid)
-        return lines
+        return await self._shown(checked(task_uuid), lines)
 
     async def step_extras(self, task_uuid: str, step: str) -> StepExtras:
         """Return the batch and the checkpoint of a step. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
-        return StepExtras(*rows[0])
+        return await self._shown(checked(task_uuid), StepExtras(*rows[0]))
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Return quarantined messages of one queue or all, with the reason, the newest first."""
         rows = await self._query("refused", queue=queue, limit=limit)
-        return [RefusedMessage(*row) for row in rows]
+        messages = [RefusedMessage(*row) for row in rows]
+        if self._viewer.sees_everything:
+            return messages
+        return [replace(message, message=REDACTED) for message in messages]  # may contain the input of any task
 
     @audited("App.tasks.cancel")
     async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str:

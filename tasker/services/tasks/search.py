@@ -21,6 +21,7 @@ from tasker.operations.tasks import MOST_STEPS
 from tasker.services.cursors import cursor_after, cursor_of
 from tasker.services.tasks.lists import Count, TaskFilter, TaskLists
 from tasker.services.tasks.read import COLUMNS, Tasks, checked, names, not_found
+from tasker.services.viewer import Redaction, Viewed
 from tasker.views.model import from_row
 from tasker.views.steps import Attempt, Step, StepInputs, StepReadiness
 from tasker.views.task_details import TaskContext, TaskDetails, task_context, task_details
@@ -40,11 +41,12 @@ TASK = query("client", "task").format(task=TASKS, steps=query("client", "steps")
 """SQL that reads a task and its steps in one snapshot."""
 
 
-class ClientViews:
+class ClientViews(Viewed):
     """Reads for clients. Ids are text; a malformed one raises `UsageError`."""
 
-    def __init__(self, engine: Engine, plans: PlanStore) -> None:
+    def __init__(self, engine: Engine, plans: PlanStore, redaction: Redaction | None = None) -> None:
         self._engine, self._plans, self._lists = engine, plans, TaskLists(engine.connection)
+        self._redaction = redaction
 
     async def task(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> Task:
         """One task with its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`."""
@@ -54,7 +56,7 @@ class ClientViews:
         if row is None:
             raise TaskNotFound(f"no task {task_uuid} in this database")
         more = max(0, row["total"] - offset - len(steps))
-        return task_of(row, [_step(StepReadiness, step) for step in steps], more)
+        return await self._shown(task, task_of(row, [_step(StepReadiness, step) for step in steps], more))
 
     async def context(self, task_uuid: str) -> TaskContext:
         """Return the input of a task and its progress. Raises `TaskNotFound`."""
@@ -116,7 +118,8 @@ class ClientViews:
         task = await self.task(task_uuid, limit=MOST_STEPS)
         reads = Tasks(self._engine)
         report = await reads.report(task_uuid, limit=MOST_STEPS)
-        return task_details(task, report, await reads.history(task_uuid, limit=MOST_TRANSITIONS))
+        details = task_details(task, report, await reads.history(task_uuid, limit=MOST_TRANSITIONS))
+        return await self._shown(task.task_uuid, details)
 
     async def page(
         self, which: TaskFilter, *, limit: int, offset: int = 0, after: str | None = None, oldest_first: bool = False
@@ -125,6 +128,7 @@ class ClientViews:
         if limit < 1 or offset < 0:
             raise UsageError(f"limit {limit} and offset {offset}", hint="limit is at least 1, offset at least 0")
         place = after and checked(after)
+        await self._require_searchable(which)
         page = await self._lists.page(which, limit=limit, offset=offset, after=place, oldest_first=oldest_first)
         tasks = await self._tasks(page)
         return tasks[::-1] if oldest_first else tasks
@@ -134,9 +138,14 @@ class ClientViews:
     ) -> tuple[list[Task], str | None]:
         """The same, and the task behind which others may match where the page could not be filled at a bounded cost."""
         place = after and checked(after)
+        await self._require_searchable(which)
         part = await self._lists.part(which, limit=limit, offset=offset, after=place, oldest_first=oldest_first)
         tasks = await self._tasks(part.tasks)
         return (tasks[::-1] if oldest_first else tasks), part.read_to
+
+    async def _require_searchable(self, which: TaskFilter) -> None:
+        if which.context is not None and self._redaction is not None:
+            await self._redaction.require_searchable(which.namespace)
 
     async def some(self, task_uuids: Sequence[str]) -> list[Task]:
         """Return those of these tasks that exist, without their steps, the newest first."""
@@ -166,7 +175,8 @@ class ClientViews:
         """
         from tasker.services.tasks.step_inputs import step_inputs  # lazy import, needed by few callers
 
-        return await step_inputs(self._engine, self._plans, await self.step(task_uuid, step_uuid))
+        (step,) = await self._read_steps(task_uuid, checked(step_uuid))
+        return await self._shown(step.task_uuid, await step_inputs(self._engine, self._plans, step))
 
     async def audit(self, task_uuid: str, step_uuid: str | None = None) -> list[Attempt]:
         """Return the stored results of a step, or of every step of a task, each with its worker, the newest first.
@@ -174,9 +184,9 @@ class ClientViews:
         Raises `TaskNotFound`, `StepNotFound`.
         """
         step = None if step_uuid is None else checked(step_uuid)
-        await self._steps(task_uuid, step)
+        await self._read_steps(task_uuid, step)
         rows = await self._query("audit", task=checked(task_uuid), step=step)
-        return [from_row(Attempt, row) for (row,) in rows]
+        return await self._shown(checked(task_uuid), [from_row(Attempt, row) for (row,) in rows])
 
     async def health(self) -> View:
         """Return whether the database and the messaging backend answer: `healthy`, `status`, `timestamp`,
@@ -200,9 +210,16 @@ class ClientViews:
 
     async def _tasks(self, tasks: Sequence[str]) -> list[Task]:
         rows = await self._engine.connection.execute(TASKS, {"tasks": list(tasks)})
-        return [task_of(row) for (row,) in rows]
+        found = [task_of(row) for (row,) in rows]
+        return found if self._redaction is None else [*await self._redaction.tasks(found)]
 
     async def _steps(
+        self, task_uuid: str, step_uuid: str | None, *, limit: int | None = None, offset: int = 0
+    ) -> list[Step]:
+        steps = await self._read_steps(task_uuid, step_uuid, limit=limit, offset=offset)
+        return await self._shown(checked(task_uuid), steps)
+
+    async def _read_steps(
         self, task_uuid: str, step_uuid: str | None, *, limit: int | None = None, offset: int = 0
     ) -> list[Step]:
         task = checked(task_uuid)

@@ -217,7 +217,7 @@ def _wanted(request: Request, action: str) -> BulkRequest:
 
 async def _matching(request: Request) -> list[str]:
     search = Search.read(request.query_params)
-    which = await which_tasks(request, search)
+    which = which_tasks(request, search)
     rows = await program_of(request).views.page(which, limit=MOST_TASKS, oldest_first=search.oldest_first)
     return [row.task_uuid for row in rows]
 

@@ -14,7 +14,6 @@ from tasker.engine.states.task import TaskState
 from tasker.errors import UsageError
 from tasker.operations.permissions import Permission
 from tasker.server.auth.gate import actor_of, namespaces_of, needs
-from tasker.server.covering import may_search_inputs, redact_tasks
 from tasker.server.errors import problem_of
 from tasker.server.program import program_of
 from tasker.server.web.presenters.tasks import SPANS, ListPage, Search
@@ -49,16 +48,14 @@ async def list_tasks(
     return _page(request, search, turned, saved)
 
 
-async def which_tasks(request: Request, search: Search) -> TaskFilter:
+def which_tasks(request: Request, search: Search) -> TaskFilter:
     """Return the filter of the tasks that the caller may see. Raises `UsageError` for invalid filters."""
-    if search.field:
-        await may_search_inputs(request, search.namespace)
     return search.filter(names(namespaces_of(request)), datetime.now(UTC))
 
 
 async def _turned(request: Request, search: Search, cursor: str, back: str) -> ListPage:
     """Return the tasks after `cursor`, or before `back`."""
-    which = await which_tasks(request, search)
+    which = which_tasks(request, search)
     place = cursor_of(cursor or back, search.order) if cursor or back else None
     ascending = search.oldest_first != bool(back)
     views = program_of(request).views
@@ -72,7 +69,7 @@ async def _turned(request: Request, search: Search, cursor: str, back: str) -> L
     last = (places[-1] if places and behind else None) or (None if back else on)
     partly = search.field and not await views.inputs_are_indexed()
     looked_into = LOOKED_INTO if partly else 0
-    return ListPage(await redact_tasks(request, visible), first, last, looked_into, LOOKED_INTO if on else 0)
+    return ListPage(visible, first, last, looked_into, LOOKED_INTO if on else 0)
 
 
 def _page(
