@@ -129,6 +129,7 @@ class Endpoint:
     permission: Permission
     service: str
     confines: bool = False
+    tenants: bool = False
     operates: bool = False
     unless: str | None = None
     body: Body | None = None

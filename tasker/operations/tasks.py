@@ -95,7 +95,7 @@ class TaskOperations:
         Raises `TaskNotFound`, `StepNotFound`.
         """
 
-    @Endpoint("GET", "/v1/tasks", Permission.TASKS_LIST, "views.task_page", confines=True)
+    @Endpoint("GET", "/v1/tasks", Permission.TASKS_LIST, "views.task_page", confines=True, tenants=True)
     async def list_tasks(
         self,
         *,
@@ -105,6 +105,7 @@ class TaskOperations:
         version: Name = None,
         initiator: Name = None,
         source_system: Name = None,
+        tenant: Name = None,
         tags: Tags = (),
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
@@ -148,7 +149,7 @@ class TaskOperations:
         Raises `TaskNotFound`.
         """
 
-    @Endpoint("GET", "/v1/listings/tasks", Permission.TASKS_LIST, "tasks.list", confines=True)
+    @Endpoint("GET", "/v1/listings/tasks", Permission.TASKS_LIST, "tasks.list", confines=True, tenants=True)
     async def list_task_summaries(
         self,
         *,
@@ -162,6 +163,7 @@ class TaskOperations:
         version: Name = None,
         initiator: Name = None,
         source_system: Name = None,
+        tenant: Name = None,
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
         fingerprint: Annotated[str | None, Param(max_length=64, description="Of a failure of dead letters.")] = None,
@@ -174,7 +176,9 @@ class TaskOperations:
     ) -> Sequence[TaskSummary]:
         """Return tasks, newest first, with their step counts and what holds them back."""
 
-    @Endpoint("GET", "/v1/listings/identifiers", Permission.TASKS_LIST, "tasks.starting_with", confines=True)
+    @Endpoint(
+        "GET", "/v1/listings/identifiers", Permission.TASKS_LIST, "tasks.starting_with", confines=True, tenants=True
+    )
     async def list_identifiers(
         self,
         prefix: Annotated[str, Param("beginning", pattern=PREFIX, description="How the identifiers begin.")],

@@ -49,7 +49,13 @@ def serves(
     further ones: the function returns them as `Response`. `headers` are annotations of headers that it takes, too.
     """
     endpoint = operation.endpoint
-    access = needs(endpoint.permission, confines=endpoint.confines, operates=endpoint.operates, unless=endpoint.unless)
+    access = needs(
+        endpoint.permission,
+        confines=endpoint.confines,
+        tenants=endpoint.tenants,
+        operates=endpoint.operates,
+        unless=endpoint.unless,
+    )
 
     def decorate(function: F) -> F:
         routes.add_api_route(

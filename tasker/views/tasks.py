@@ -124,6 +124,8 @@ class TaskFacts:
     """Time at which the task is cancelled if no worker has begun it; None if it never is, or has ended."""
     deadline_at: datetime | None
     """Time at which the open steps of the task fail; None without a deadline."""
+    tenant: str | None
+    """For whom the task runs."""
     waits_until: datetime | None
     """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
 
@@ -235,11 +237,15 @@ class Task(TaskFacts):
 @published("TaskCreated", aliases=ALIASES, derived=DERIVED)
 @dataclass(frozen=True, slots=True)
 class TaskCreated(Task):
-    """Created task, or the existing one that the request asked for (`created` is false)."""
+    """Created task, or the existing one that the request asked for (`created` is false).
+
+    `unique`: the existing one runs under the same unique key of its template.
+    """
 
     step_count: int
     message: str
     created: bool
+    unique: bool = False
 
 
 @published("TaskCancelled", aliases=ALIASES, derived=DERIVED)

@@ -11,7 +11,7 @@ from fastapi import Request
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.steps import StepOperations
 from tasker.operations.tasks import TaskOperations
-from tasker.server.auth.gate import actor_of, namespaces_of
+from tasker.server.auth.gate import actor_of, namespaces_of, tenants_of
 from tasker.server.operation_routes import WithHeaders, serves
 from tasker.server.program import program_of
 from tasker.server.routes import location_of, router
@@ -28,13 +28,13 @@ routes = router("operators")
 
 @serves(routes, TaskOperations.list_task_summaries)
 async def list_task_summaries(request: Request, **which: Any) -> Sequence[TaskSummary]:
-    return await program_of(request).tasks.list(**which, namespaces=namespaces_of(request))
+    return await program_of(request).tasks.list(**which, namespaces=namespaces_of(request), tenants=tenants_of(request))
 
 
 @serves(routes, TaskOperations.list_identifiers)
 async def list_identifiers(request: Request, prefix: str, limit: int) -> Sequence[str]:
-    tasks = program_of(request).tasks
-    return await tasks.starting_with(prefix, limit=limit, namespaces=namespaces_of(request))
+    tasks, where = program_of(request).tasks, namespaces_of(request)
+    return await tasks.starting_with(prefix, limit=limit, namespaces=where, tenants=tenants_of(request))
 
 
 @serves(routes, TaskOperations.get_report_page)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tasker.dataclasses import dataclass
 from tasker.engine.plans import PlanStore, TemplateFilter
@@ -30,6 +31,9 @@ from tasker.views.templates import (
     template_detail,
 )
 
+if TYPE_CHECKING:
+    from tasker.template.compile import Origins
+
 LISTED = ("namespace", "name", "version", "description", "updated_at")
 COUNTED = 10_000
 """Number to which templates are counted."""
@@ -43,6 +47,7 @@ class CompiledTexts:
 
     plans: Sequence[Plan]
     diagnostics: Sequence[Diagnostic]
+    origins: Sequence[Origins]
 
 
 class TemplateTexts:
@@ -69,7 +74,7 @@ class TemplateTexts:
         require_environment(result, environment)
         if not result.plans:
             raise UsageError("the text contains no template", hint="a template has at least name and steps")
-        return CompiledTexts(result.plans, result.diagnostics)
+        return CompiledTexts(result.plans, result.diagnostics, result.origins)
 
     @audited("App.template_texts.register", "_plans._connection", several=True)
     async def register(
@@ -87,12 +92,15 @@ class TemplateTexts:
         `NotPermitted`, and `TemplateError` for a version that has other content, unless `force` is set; templates
         before it in the text stay registered then.
         """
+        from tasker.services.workflows.registration import unknown_limits_located
+
         compiled = await self.compiled(text, environment)
         if not validate_only:
             for plan in compiled.plans:
                 require_one_of(namespaces, plan.namespace)
-            for plan in compiled.plans:
-                await self._plans.register(plan, force=force)
+            for plan, origins in zip(compiled.plans, compiled.origins, strict=True):
+                with unknown_limits_located(origins, {FILE: text}):
+                    await self._plans.register(plan, force=force)
         return registration(compiled.plans, compiled.diagnostics, registered=not validate_only)
 
     async def page(
