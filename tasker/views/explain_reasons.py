@@ -1,6 +1,6 @@
 """Reasons why a step does not run, each with a sentence and a remedy. Pure.
 
-`{name}` is replaced by a word (`tasker.services.tasks.explain`); a part in brackets is omitted if one of its words is
+`{name}` is replaced by a word (`tasker.views.explanation`); a part in brackets is omitted if one of its words is
 missing. The keys are those returned by `tasker.explain_v1`.
 """
 
