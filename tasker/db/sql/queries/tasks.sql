@@ -130,9 +130,8 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
-      'reported', tasker.reported(p, s),
-      'unserved', case when s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s)
-        then tasker.served_by(ts) end,
+      'reported', tasker.reported(p, s), 'unserved', case when s.ordinal = any (u.ordinals)
+        and tasker.has_no_live_worker(s) then tasker.served_by(ts) end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
@@ -183,7 +182,8 @@ where o.task_uuid = %(task)s and not t.complete
 -- These tasks, the newest first; `unserved` is the handler of the first step that waits because no worker
 -- serves it, `paused` the oldest pause of a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status,
-  t.priority, t.total, t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
+  t.priority, t.total, t.done, t.failed, t.created_at, t.completed_at,
+  case when not t.complete and t.active + t.held > 0 then (
     select tasker.served_by(ts) from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     where s.task_uuid = t.task_uuid and tasker.has_no_live_worker(s)
