@@ -101,7 +101,7 @@ def fake_http(answer: Callable[[httpx.Request], httpx.Response]) -> HttpResource
 
     from tasker.resources.http import HttpResource
 
-    return HttpResource("http://fake.example", transport=httpx.MockTransport(answer))
+    return HttpResource("http://fake.example", transport=httpx.MockTransport(answer), limit=60)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,11 @@ class AttemptRunner:
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
     stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
-    which may be replaced at any time; `slots` are those of the worker, for steps that use several, and
-    `resources` those that handlers use.
+    which may be replaced at any time; `slots` are those of the worker, for steps that use several.
     """
+
+    resources: ResourceRegistry | None = None
+    """Resources that handlers use; None without any."""
 
     def __init__(
         self,
@@ -127,12 +129,11 @@ class AttemptRunner:
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
         error_rules: Sequence[ErrorOverride] = (),
         slots: Slots | None = None,
-        resources: ResourceRegistry | None = None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace, self.error_rules = stop_grace, error_rules
-        self._waits, self._slots, self._resources = waits or CapacityWaits(), slots, resources
+        self._waits, self._slots = waits or CapacityWaits(), slots
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
@@ -188,8 +189,8 @@ class AttemptRunner:
         breaker = None if policy is None else BreakerPermit(self._breakers, attempt, policy)
         if breaker is not None and breaker.refusal is not None:
             return breaker.refusal
-        if self._resources is not None:
-            attempt = replace(attempt, resources=self._resources.lend())
+        if self.resources is not None:
+            attempt = replace(attempt, resources=self.resources.lend())
         self._begin(attempt)
         started = self._clock.monotonic()
         try:
@@ -237,8 +238,8 @@ class AttemptRunner:
         self._threads.close()
         if self._processes is not None:
             await self._processes.close()
-        if self._resources is not None:
-            await asyncio.to_thread(self._resources.close)
+        if self.resources is not None:
+            await asyncio.to_thread(self.resources.close)
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
     def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Failure | ClaimReleased:
