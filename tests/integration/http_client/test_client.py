@@ -337,7 +337,9 @@ async def test_the_waiting_twin_does_the_same(http_server: HttpServer) -> None:
         with SyncHttpClient(http_server.address) as client:
             task = client.create_task("orders", namespace="shop", context={"amount": 16})
             events = [event.kind for event in client.stream(task.task_uuid)]
-            return client.wait(task.task_uuid).status, [events[-1]]
+            status = client.wait(task.task_uuid).status
+            client.close()  # and once more at the end of the block
+        return status, [events[-1]]
 
     assert await asyncio.to_thread(use) == ("complete", ["end"])
     asynchronous = {name for name in dir(HttpClient) if not name.startswith("_")} - set(dir(SyncHttpClient))

@@ -29,6 +29,7 @@ profile use prd
 profile list --format json
 profile list
 profile check --profile prd
+profile add sealed --url https://tasker.example --ca-file nothing
 profile remove open
 profile remove open
 profile list --format json
