@@ -55,6 +55,7 @@ def without_moments(answer: tuple[int, str, str]) -> tuple[int, str, str]:
     code, *texts = answer
     found: dict[str, str] = {}
     named = [UUID.sub(lambda uuid: found.setdefault(uuid[0], f"uuid {len(found)}"), text) for text in texts]
+    named = [re.sub(r"\x1b\[(\d+)m", r"<\1>", text) for text in named]
     output, errors = (re.sub(r" +|─+", " ", HERE.sub("here", MOVING.sub("moment", text))) for text in named)
     return code, output, errors
 
@@ -67,10 +68,10 @@ class Served:
     url: str = ""
     tasks: dict[str, list[str]] = field(default_factory=dict)
 
-    def invoke(self, place: str, *arguments: str) -> Result:
+    def invoke(self, place: str, *arguments: str, color: bool = False) -> Result:
         """Run `tasker ARGUMENTS` on the database or through the server, as the environment says."""
         environment = {"DATABASE_URL": self.database, "TASKER_URL": self.url if place == "server" else ""}
-        return CliRunner().invoke(cli, arguments, env=environment)
+        return CliRunner().invoke(cli, arguments, env=environment, color=color)
 
 
 @pytest.fixture(scope="module")

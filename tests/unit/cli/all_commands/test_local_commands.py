@@ -51,6 +51,7 @@ config diff development production --format json
 config generate --context worker --output merged.toml
 config generate --context worker --environment production
 config explain common.database.url --file merged.toml
+config diff development merged.toml
 auth show-permissions
 auth show-permissions --format json
 auth create-api-key --name ada --permissions tasks:red
@@ -59,6 +60,7 @@ new hello
 new hello
 new second --dir secret
 template validate hello
+template register
 template graph hello
 template show nothing
 task list --profile nothing
