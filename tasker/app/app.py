@@ -36,7 +36,8 @@ class App(AppLifecycle):
     `work` False only submits and waits. `configuration` supplies everything not given here, by default that of the
     environment variables. `runner` creates the attempt runner. Submitting raises `Overloaded` while a namespace has
     more ready steps than `depth_limits`. `max_connections` is the size of the connection pool, by default
-    `common.database.pool.max_connections`.
+    `common.database.pool.max_connections`. `resources` are clients for handlers by name, or tables as those of
+    `[resources.NAME]`; they take the place of configured ones.
     """
 
     async def submit(
@@ -144,7 +145,7 @@ class App(AppLifecycle):
         plan = await self.plan(target, template=template, environment=environment)
         request = Submission({} if context is None else context, **options)
         if not start_item(request.run_at, request.delay):  # a task that begins later adds no load yet
-            await self.admission.require(plan, priority=check_priority(request.priority))
+            await self.admission.require(plan, priority=check_priority(request.priority, plan.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
         if self._engine.transactional:  # in the caller's transaction, the queue would stay locked until the commit
             await self.messaging.ensure_namespace(plan.namespace)

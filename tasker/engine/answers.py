@@ -43,13 +43,15 @@ class ClaimAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class BacklogAnswer(AdvanceResult):
-    """Answer of a release of backlogged steps: the number of steps for which there was room."""
+    """Answer of a release of backlogged steps: the number of steps for which there was room, and whether some were
+    passed over because other transactions have locked their tasks."""
 
     released: int = 0
+    passed_over: bool = False
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        return {"released": answer.get("released") or 0}
+        return {"released": answer.get("released") or 0, "passed_over": bool(answer.get("passed_over"))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +143,18 @@ class SubmitAnswer(AdvanceResult):
     steps: int = 0
     forgotten: bool = False
     """True if the database does not have the intended template; nothing was created."""
+    running: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """By task that was not created: id, state and steps of the one that runs under the same unique key."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
-        return {"created": frozenset(answer["created"]), "steps": answer.get("steps") or 0, "forgotten": forgotten}
+        return {
+            "created": frozenset(answer["created"]),
+            "steps": answer.get("steps") or 0,
+            "forgotten": forgotten,
+            "running": answer.get("running") or {},
+        }
 
 
 @dataclass(frozen=True, slots=True)

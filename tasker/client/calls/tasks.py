@@ -18,6 +18,7 @@ from tasker.clock import BackoffPolicy
 from tasker.engine.states.task import TERMINAL
 from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
 from tasker.services.submission.starts import start_texts
+from tasker.template.names import PriorityName
 
 OnDuplicate = Literal["refuse", "return_existing"]
 STEPS_PAGE = 1000
@@ -40,7 +41,7 @@ class TaskOptions(TypedDict, total=False):
     It begins at `run_at`, a time with a zone, or after `delay` (a timedelta, seconds, or text such as `5m`).
     """
 
-    priority: int
+    priority: int | PriorityName | None
     tags: Sequence[str]
     idempotency_key: str | None
     correlation_id: str | None
@@ -49,6 +50,8 @@ class TaskOptions(TypedDict, total=False):
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
+    tenant: str | None
+    callback_url: str | None
 
 
 class TaskFilters(TypedDict, total=False):
@@ -58,6 +61,7 @@ class TaskFilters(TypedDict, total=False):
     version: str
     initiator: str
     source_system: str
+    tenant: str
     tag: Sequence[str]
     correlation_id: str
     created_after: str
@@ -119,7 +123,7 @@ class TaskCalls:
         answer: dict[str, Any] = await self.connection.send(
             "POST", "/v1/tasks", params=params, body=request, again=again, waits=wait, repeatable=True
         )
-        if answer.get("created") or body.get("on_duplicate") == "return_existing":
+        if answer.get("created") or answer.get("unique") or body.get("on_duplicate") == "return_existing":
             return answer
         if answer.get("correlation_id") != correlation:
             message = f"a task with this identity already exists: {answer['task_uuid']}"

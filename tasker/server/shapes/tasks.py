@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
 from tasker.server.shapes.steps import StepReadinessStatus
-from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Text
+from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Tenant, Text
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, Submission
-from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
+from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY, PriorityName
 
 MOST_ORDERS = 1000
 ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
@@ -32,8 +32,8 @@ class DescribedTask(BaseModel):
     version: Name | None = Field(None, description="Without one the version that was registered last.")
     context: Any = Field(None, description="The input: an object that fits the template's `input_schema`.")
     configuration: Any = Field(None, description="The same as `context`.")
-    priority: int | None = Field(
-        None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="Behind a full queue the higher ones go first; 0 is usual."
+    priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] | PriorityName | None = Field(
+        None, description="Workers claim steps of higher ones first. Without one, that of the template, usually normal."
     )
     idempotency_key: Name | None = Field(None, description="Tasks of one template and key are one task.")
     correlation_id: UUID | None = None
@@ -50,6 +50,8 @@ class DescribedTask(BaseModel):
     deadline: Deadline | None = Field(
         None, description="The open steps of the task fail then: a time with a zone, or a duration from its start."
     )
+    tenant: Tenant | None = Field(None, description="For whom the task runs.")
+    callback_url: Text | None = Field(None, description="URL to which the end of the task is posted, signed.")
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
@@ -90,7 +92,7 @@ class DescribedTask(BaseModel):
             )
         request = Submission(
             self.input,
-            priority=self.priority or 0,
+            priority=self.priority,
             idempotency_key=self.idempotency_key if idempotency_key is None else idempotency_key,
             correlation_id=_text(self.correlation_id),
             parent_correlation_id=_text(self.parent_correlation_id),
@@ -104,6 +106,8 @@ class DescribedTask(BaseModel):
             delay=self.delay,
             expires_in=self.expires_in,
             deadline=self.deadline,
+            tenant=self.tenant,
+            callback_url=self.callback_url,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 
@@ -163,6 +167,8 @@ class TaskResponse(BaseModel):
     tags: list[str] | None = None
     correlation_id: UUID
     parent_correlation_id: UUID | None = None
+    tenant: str | None = None
+    """For whom the task runs."""
     run_at: datetime | None = None
     """Time for which the task was submitted; null if it began at once."""
     expires_at: datetime | None = None
@@ -187,11 +193,15 @@ class TaskResponse(BaseModel):
 
 
 class TaskCreated(TaskResponse):
-    """Created task, or the existing one that the request asked for (`created` is false)."""
+    """Created task, or the existing one that the request asked for (`created` is false).
+
+    `unique`: the existing one runs under the same unique key of its template.
+    """
 
     step_count: int
     message: str
     created: bool
+    unique: bool = False
 
 
 class TaskCancelled(TaskResponse):
@@ -208,6 +218,7 @@ class BatchAnswer(BaseModel):
     task_uuid: str | None = None
     step_count: int | None = None
     created: bool | None = None
+    unique: bool | None = None
     problem: dict[str, Any] | None = None
 
 

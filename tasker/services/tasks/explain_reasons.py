@@ -112,6 +112,17 @@ REASONS: Final[Mapping[str, Reason]] = {
         "the next claim, or a sweep, puts it into the queue",
         by_any_process=True,
     ),
+    "untagged": Reason(
+        "no live worker of the namespace {namespace} has the tag {tags}: refused by {refused_by}"
+        "[, last since {refused_since}]",
+        "start one that has it: tasker worker --namespace {namespace} --tags {tags} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
+    "oversized": Reason(
+        "needs {needed} slots, and no live worker of the namespace {namespace} has more than {most}",
+        "start one with more: tasker worker --namespace {namespace} --concurrency {needed} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
     "nobody": Reason(
         "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
         "about to stop]",
@@ -119,8 +130,10 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "unserved": Reason(
-        "no live worker serves {handlers}: refused by {refused_by}[, last since {refused_since}]",
-        "start a worker that has the handler; list handlers by worker: tasker worker list --callables{db}",
+        "no live worker serves {handlers}[, which uses a resource that none has: {lacking}]: refused by {refused_by}"
+        "[, last since {refused_since}]",
+        "start a worker that has the handler[ and the resource {lacking}]; list handlers by worker: "
+        "tasker worker list --callables{db}",
         needs_somebody=True,
     ),
     "unreadable": Reason(
@@ -135,6 +148,11 @@ REASONS: Final[Mapping[str, Reason]] = {
     "held": Reason(
         "in the backlog behind {ahead} of {namespace}[; {enqueued} in its queue already (enqueue window)]",
         "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
+    ),
+    "outranked": Reason(
+        "ready since {since}, waits for a free slot[ behind {before} of {namespace} that are more urgent or older]"
+        "[; {free} on {workers}]",
+        "it starts as slots get free; more workers, more slots or a higher priority speed it up",
     ),
     "no_slots": Reason(
         "queued since {since}, not claimed: no free slots, {busy} of {slots} taken on {workers}"

@@ -20,6 +20,7 @@ from tasker.server.web.presenters.fleet import request_body, submit_command
 from tasker.server.web.presenters.input_form import fields_of, typed_in
 from tasker.server.web.rendering import page, redirect, url
 from tasker.server.web.route import page_router, sent
+from tasker.services.submission.check import check_priority
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission as TaskRequest
 from tasker.template.plan import Plan
@@ -36,6 +37,7 @@ OTHERS = (
     "delay",
     "expires_in",
     "deadline",
+    "tenant",
     "reason",
     "idempotency_key",
     "correlation_id",
@@ -85,7 +87,8 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
     except TaskerError as error:
         problem = problem_of(error)
         return _page(request, plan, filled, problem["status"], problem)
-    return redirect(request, f"tasks/{submitted.task_uuid}", "The task is submitted.")
+    message = "A task with this unique key runs: this one." if submitted.unique else "The task is submitted."
+    return redirect(request, f"tasks/{submitted.task_uuid}", message)
 
 
 def _filled(plan: Plan, form: Form) -> Filled:
@@ -104,12 +107,10 @@ def _with_problems(plan: Plan, filled: Filled) -> Filled:
 
 def _request(filled: Filled, caller: str | None) -> TaskRequest:
     others = filled.others
-    priority = others["priority"] or "0"
-    if not _WHOLE_NUMBER.fullmatch(priority):
-        raise UsageError(f"priority: expected a whole number, found {priority!r:.80}", hint="0 is the usual priority")
+    priority = others["priority"] or None
     return TaskRequest(
         filled.context,
-        priority=int(priority),
+        priority=check_priority(int(priority) if priority and _WHOLE_NUMBER.fullmatch(priority) else priority),
         idempotency_key=others["idempotency_key"] or None,
         correlation_id=_correlation(others["correlation_id"]),
         initiator=caller or "unknown",
@@ -120,6 +121,7 @@ def _request(filled: Filled, caller: str | None) -> TaskRequest:
         delay=others["delay"] or None,
         expires_in=others["expires_in"] or None,
         deadline=others["deadline"] or None,
+        tenant=others["tenant"] or None,
     )
 
 
