@@ -131,7 +131,6 @@ AT_ANOTHER_MOMENT = [
     "top --once --format json",
 ]
 ON_THE_DATABASE = [
-    "db status",
     "db check",
     "db check --format json",
     "db check --repair",
