@@ -57,6 +57,7 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
     (audit,) = await client.get_step_audit_history(created.task_uuid, steps[1].step_uuid)
     assert (audit.step_name, audit.success) == ("charge", True)
     assert (await client.health_check()).healthy
+    assert (await client.is_live(), await client.is_ready()) == (True, True)
 
 
 async def test_graph_of_a_template_comes_in_the_form_that_was_asked_for(client: HttpClient) -> None:

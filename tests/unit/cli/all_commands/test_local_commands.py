@@ -52,6 +52,14 @@ config generate --context worker --output merged.toml
 config generate --context worker --environment production
 config explain common.database.url --file merged.toml
 config diff development merged.toml
+config show common.queues.pgmq --file merged.toml
+config show common.queues.pgmq --file merged.toml --context orchestration
+config show common.queues.pgmq --file merged.toml --environment production
+config generate --context worker --output config/tasker/worker-test.toml
+config generate --context worker --output config/tasker/comon.toml
+config generate --context worker --output config/tasker/base/comon.toml
+config validate --format json
+config validate --environment test
 auth show-permissions
 auth show-permissions --format json
 auth create-api-key --name ada --permissions tasks:red
