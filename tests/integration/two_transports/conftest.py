@@ -68,10 +68,10 @@ class Served:
     url: str = ""
     tasks: dict[str, list[str]] = field(default_factory=dict)
 
-    def invoke(self, place: str, *arguments: str, color: bool = False) -> Result:
+    def invoke(self, place: str, *arguments: str, color: bool = False, stdin: str | None = None) -> Result:
         """Run `tasker ARGUMENTS` on the database or through the server, as the environment says."""
         environment = {"DATABASE_URL": self.database, "TASKER_URL": self.url if place == "server" else ""}
-        return CliRunner().invoke(cli, arguments, env=environment, color=color)
+        return CliRunner().invoke(cli, arguments, env=environment, color=color, input=stdin)
 
 
 @pytest.fixture(scope="module")

@@ -170,6 +170,7 @@ CHANGING = {
         "dlq open TASK --notes look",
         'dlq update TASK --metadata {"ticket":7} --format json',
         "dlq update TASK --notes found --by ada",
+        "dlq update TASK --metadata -",
         "dlq update TASK --status manually_resolved",
         "dlq update TASK --status solved",
         "dlq update TASK",
@@ -192,7 +193,7 @@ CHANGING = {
 def told(served: Served, place: str, command: str, **names: str) -> tuple[int, str, str]:
     named = {purpose.upper(): tasks[0] for purpose, tasks in served.tasks.items()} | names
     words = [named.get(word, word) for word in command.split()]
-    result = served.invoke(place, *words, color=True)
+    result = served.invoke(place, *words, color=True, stdin='{"ticket": 8}')
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stdout, result.stderr
 
