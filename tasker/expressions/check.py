@@ -343,7 +343,8 @@ class Checker:
         names, present = self._names, self._present
         self._names = {**names, name: items}
         self._present = frozenset(path for path in present if name not in path)
-        bodies = [self.check(body) for body in node.args[2:]]
+        first, *rest = node.args[2:]
+        bodies = [self.check(first), *(self._under(known_if(first, True), body) for body in rest)]
         self._names, self._present = names, present
         conditions = bodies if node.value != "map" else bodies[:-1]
         for type_, place in zip(conditions, node.args[2:], strict=False):

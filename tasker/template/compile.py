@@ -20,12 +20,14 @@ from tasker.template.documents import (
     settings,
     with_defaults_of_template,
 )
+from tasker.template.generated_steps import with_generated_steps
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules, check_plugged
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
+from tasker.template.rules.conditions import overridden_inputs_exist
 from tasker.template.schedules import check_contexts, check_schedules
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
@@ -118,11 +120,13 @@ def _compile_document(
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
     reading = DocumentReading(report, source.node.location)
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
-    drafts, complete = make_drafts(document.get("steps", ()), reading)
+    written, complete = make_drafts(document.get("steps", ()), reading)
+    drafts = with_generated_steps(written)
     graph = build_graph(drafts, complete and "steps" in document)
-    check_rules(graph, document)
+    check_rules(graph, document, {draft.name: draft for draft in written})
+    overridden_inputs_exist(graph.steps, document, reading)
     check_schedules(document, reading)
-    check_overrides(drafts, document, reading)
+    check_overrides(written, document, reading)
     _check_every_environment(drafts, document)
     if report.errors > source.errors_before:
         return None

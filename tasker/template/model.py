@@ -140,6 +140,37 @@ HANDLER = Mapping(
     shorthand="callable",
 )
 
+RULE = Mapping(
+    "a rule",
+    (
+        Key("when", PROSE, "Expression of type bool; the first rule whose expression is true decides."),
+        Key("then", ListOf(Text()), "The steps to create; an empty list creates none."),
+        Key("else", ListOf(Text()), "The steps to create when no rule before applies; only in the last rule."),
+        Key("because", Text(), "The reason, stored with the result; may contain expressions: `risk ${input.risk}`."),
+    ),
+)
+
+FOR_EACH = Mapping(
+    "`for_each`",
+    (
+        Key("in", PROSE, "Expression of type list.", required=True),
+        Key(
+            "as",
+            Text(r"[A-Za-z_][A-Za-z0-9_]*", "a name of letters, digits and `_`"),
+            "Name of the item in the expressions of `inputs`.",
+            default="item",
+        ),
+        Key("batch_size", COUNT, "Items that one instance of the step processes, one after the other.", default=1),
+        Key(
+            "on_error",
+            Choice(("fail", "collect")),
+            "`fail`: the instance fails; `collect`: the failure becomes the result of the item.",
+            default="fail",
+        ),
+    ),
+    shorthand="in",
+)
+
 EVENT = (
     Key("name", NAME_TEXT, "The name of the event, for example `order.shipped`.", required=True),
     Key("description", PROSE, "Meaning of the event."),
@@ -239,7 +270,14 @@ STEP = Mapping(
         Key("name", NAME_TEXT, "The name of the step, unique in the template.", required=True),
         Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
-        Key("handler", HANDLER, "The code that runs the step.", required=True),
+        Key("handler", HANDLER, "The code that runs the step; a step with `rules` has none."),
+        Key(
+            "when",
+            PROSE,
+            'Expression of type bool; the step is created only if it is true: `when: "steps.quote.amount > 0"`.',
+        ),
+        Key("rules", ListOf(RULE, at_least_one=True), "Rules of a decision, in place of a handler."),
+        Key("for_each", FOR_EACH, "List for whose items the step runs, or the expression of the list."),
         Key(
             "inputs",
             Inputs(),
@@ -277,6 +315,7 @@ STEP = Mapping(
         Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
     ),
     foreign=OF_STEPS,
+    either=("handler", "rules"),
 )
 
 DEFAULTS = Mapping(
@@ -299,6 +338,7 @@ OVERRIDE = Mapping(
             Mapping("the `handler` of an override", (Key("initialization", Verbatim(), "Merged key by key."),)),
             "Settings of the handler.",
         ),
+        Key("inputs", Inputs(), "Inputs of a step that has some; merged key by key."),
     ),
 )
 

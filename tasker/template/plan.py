@@ -167,6 +167,34 @@ class StepLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """Rule of a decision without a handler: the first one whose condition is true decides."""
+
+    then: tuple[str, ...]
+    """Steps to create."""
+    when: str | None = None
+    """Expression; None: the rule always applies."""
+    because: str | None = None
+    """Text of the reason, which may contain `${...}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """List whose items a `batch_worker` step processes, one call of its handler for each."""
+
+    items: str
+    """Expression of the list."""
+    name: str = "item"
+    """Name of the item in the expressions of `inputs`."""
+    batch_size: int = 1
+    """Items of one instance of the step."""
+    on_error: str = "fail"
+    """`fail`, or `collect`: the failure of an item becomes its result."""
+    result_schema: Mapping[str, Any] | None = None
+    """Schema of the handler's result for one item; that of the step describes the list of all."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """One step of the template, with everything that the engine and the worker need to run it."""
 
@@ -204,11 +232,22 @@ class StepPlan:
     result_schema: Mapping[str, Any] | None = None
     inputs: Mapping[str, Any] | None = None
     """Input of the handler, whose texts may contain `${...}`; None: the task's whole input."""
+    rules: tuple[Rule, ...] = ()
+    """Rules of a decision without a handler."""
+    for_each: ForEach | None = None
+    """List of a step with `for_each`, and of the generated step that cuts it into batches."""
+    made_for: str | None = None
+    """Step whose `when` or `for_each` the compiler turned into this step; None: the author wrote this step."""
     batch: BatchSettings | None = None
     lifecycle: Mapping[str, Any] = field(default_factory=dict)
     system_dependency: str | None = None
     publishes_events: tuple[Mapping[str, Any], ...] = ()
     description: str | None = None
+
+    @property
+    def has_handler(self) -> bool:
+        """False for a step that only evaluates expressions, which the worker does itself."""
+        return not self.rules and (self.for_each is None or self.type.is_pattern)
 
 
 @dataclass(frozen=True)
@@ -283,6 +322,11 @@ class Plan:
         return {step.name: InputMapping(step.inputs) for step in self.steps if step.inputs is not None}
 
     @cached_property
+    def entries(self) -> dict[str, str]:
+        """For each step with `when` or `for_each` the first of the steps made for it: to create it is to create that."""
+        return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
+
+    @cached_property
     def first_expanding(self) -> str | None:
         """First step that creates steps; the graph is known up to it. None if there are several such steps or none."""
         expanding = [step.name for step in self.steps if step.static and step.type.expands]
@@ -345,6 +389,8 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     )
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
+    values["rules"] = tuple(Rule(**{**rule, "then": tuple(rule["then"])}) for rule in values.get("rules", ()))
+    values["for_each"] = ForEach(**values["for_each"]) if values.get("for_each") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "publishes_events", "inherits"):
         values[key] = tuple(values.get(key, ()))

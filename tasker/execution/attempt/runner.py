@@ -57,7 +57,7 @@ from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import StepBreaker
+from tasker.template.plan import ForEach, StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
@@ -279,12 +279,20 @@ class AttemptRunner:
         if stopped := attempt.cancel.end_of(attempt.claim):
             return stopped
         started = self._clock.monotonic()
+        if not attempt.step.has_handler:
+            from tasker.execution.attempt.evaluated import evaluate  # needed for steps with expressions only
+
+            return self._end(attempt, evaluate(attempt), started)
         try:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have the handler (design rule 16)
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return self._end(attempt, role_mismatch(handler.name, *problem), started)
+        call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
+        if attempt.step.for_each is not None:
+            ending = await self._call_for_each(attempt, attempt.step.for_each, call, handler.name)
+            return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
         if attempt.step.inputs is not None:
             from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
 
@@ -294,12 +302,33 @@ class AttemptRunner:
             if isinstance(inputs, Failure):
                 return self._end(attempt, make_storable(replace(inputs, handler=handler.name)), started)
             attempt = replace(attempt, inputs=inputs)
-        call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
-        ending: Ending | None = await call(attempt)
-        if isinstance(ending, Checkpoint):
-            ending = await self._resume_from_checkpoint(attempt, ending, call, handler.name)
+        ending = await self._called(attempt, call, handler.name)
         # The return value of a handler that was stopped may be half of its work.
         return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
+
+    async def _called(
+        self, attempt: Attempt, call: Callable[[Attempt], Awaitable[Ending]], handler: str
+    ) -> Ending | None:
+        """Call the handler until it has a result; return None if the claim was lost."""
+        ending = await call(attempt)
+        if isinstance(ending, Checkpoint):
+            return await self._resume_from_checkpoint(attempt, ending, call, handler)
+        return ending
+
+    async def _call_for_each(
+        self, attempt: Attempt, each: ForEach, call: Callable[[Attempt], Awaitable[Ending]], handler: str
+    ) -> Ending | None:
+        from tasker.execution.attempt.evaluated import ItemCalls  # needed for steps with `for_each` only
+
+        def judged(failure: Failure) -> Failure:
+            return OutcomeRedactor(attempt).failure(self._classified(attempt, failure))
+
+        if each.batch_size == 1:
+            call_item = partial(self._called, call=call, handler=handler)
+        else:
+            call_item = call
+        save_position = partial(save, limit=self._checkpoint_timeout, handler=handler)
+        return await ItemCalls(attempt, each, handler, call_item, save_position, judged).run()
 
     async def _call(self, attempt: Attempt, mode: HandlerExecutor, handler: ResolvedHandler) -> Ending:
         """Call the handler, at most for its timeout and until the deadline of its task."""

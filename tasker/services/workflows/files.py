@@ -166,6 +166,8 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
         def problem(code: str, message: str, hint: str | None, origin: CompiledStep = origin) -> Diagnostic:
             return Diagnostic(code, severity_of(code), message, origin.file, *origin.callable, hint=hint)
 
+        if not step.has_handler:
+            continue
         try:
             handler = resolve_for(step, registry, plan.id)
         except DeclarationMismatch as error:

@@ -268,7 +268,8 @@ def _why(registry: HandlerRegistry, plan: Plan, names: Sequence[str]) -> str:
 
 
 def _require_fitting(registry: HandlerRegistry, plan: Plan, places: Mapping[str, str]) -> None:
-    mismatches = [misfit for step in plan.steps for misfit in misfits(plan, step, resolve_for(step, registry, plan.id))]
+    steps = [step for step in plan.steps if step.has_handler]
+    mismatches = [misfit for step in steps for misfit in misfits(plan, step, resolve_for(step, registry, plan.id))]
     if mismatches:
         at = {step: f"{place}: " for step, place in places.items()}
         lines = [
@@ -284,6 +285,8 @@ def _line(item: MissingCallable) -> str:
 
 
 def _missing(registry: HandlerRegistry, step: StepPlan, template: TemplateId) -> Sequence[MissingCallable]:
+    if not step.has_handler:
+        return ()
     try:
         resolve_for(step, registry, template)
     except HandlerNotFound as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import declarations, inputs, times
+from tasker.template.rules import conditions, declarations, inputs, times
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -21,6 +22,9 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     declarations.memory_belongs_to_processes,
     times.one_time_for_each_step,
     times.one_number_for_each_limit,
+    conditions.keys_fit_their_step,
+    conditions.rules_name_their_branches,
+    conditions.handlers_are_names,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -31,15 +35,17 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     graph_rules.lists_its_decision,
     graph_rules.waits_for_every_branch,
     times.places_are_in_steps_above,
+    conditions.chain_is_short,
 )
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 
 
-def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """Apply every rule."""
+def check_rules(graph: DependencyGraph, document: Mapping[str, Any], written: Mapping[str, StepDraft]) -> None:
+    """Apply every rule; `written` are the steps as their author wrote them, by name."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     times.deadline_is_after_all_delays(graph, document)
+    conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasker.template.diagnostics import Position
-from tasker.template.documents import StepDraft
+from tasker.template.documents import StepDraft, entries
+from tasker.template.generated_steps import RESULTS
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
 from tasker.template.step_types import Origin
@@ -15,6 +17,7 @@ from tasker.template.yaml.positions import position_inside
 
 if TYPE_CHECKING:
     from tasker.expressions.check import CheckScope
+    from tasker.expressions.mapping import Part
     from tasker.expressions.syntax import Problem
     from tasker.expressions.types import Type
     from tasker.template.plan import Plan, StepPlan
@@ -24,46 +27,112 @@ CODES = {"syntax": "T090", "name": "T091", "type": "T092", "optional": "T093", "
 
 
 def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """Check the expressions in the `inputs` of every step; what a step reads is checked if the graph has no cycle."""
-    steps = [step for step in graph.steps.values() if isinstance(step.values.get("inputs"), dict)]
-    if not steps:
+    """Check every expression of every step; what a step reads is checked if the graph has no cycle."""
+    steps = [step for step in graph.steps.values() if KEYS.intersection(step.values)]
+    overridden = _overridden_inputs(graph, document)
+    if not steps and not overridden:
         return
     scopes = None if graph.cyclic else _Scopes(graph, document)
     for step in steps:
-        _check_step(step, scopes.of(step) if scopes and step.name not in graph.tainted else None)
+        scope = scopes.of(step) if scopes and step.name not in graph.tainted else None
+        for text in _expressions(step):
+            _check_text(step, text, scope)
+    for step, text in overridden:
+        _check_text(step, text, scopes.of(step) if scopes and step.name not in graph.tainted else None)
 
 
-def _check_step(step: StepDraft, scope: CheckScope | None) -> None:
-    from tasker.expressions.check import Checker  # needed for templates with expressions only
-    from tasker.expressions.mapping import Part, split_text, texts_of
-    from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
+KEYS = frozenset({"inputs", "rules", "for_each"})
+"""Keys with expressions; `when` has become a rule of its own step."""
 
-    for path, text in texts_of(step.values["inputs"]):
-        place = step.reading.value(*step.path, "inputs", *path)
+
+class _Text(NamedTuple):
+    """Text with expressions, or a bare expression whose value has the type `wants`."""
+
+    path: tuple[str | int, ...]
+    text: str
+    wants: str | None = None
+    what: str = ""
+
+
+def _expressions(step: StepDraft) -> Iterator[_Text]:
+    """Yield the texts of a step that its own scope explains; the list of `for_each` is read by the step that cuts it."""
+    values = step.values
+    if isinstance(values.get("inputs"), dict):
+        yield from _texts((*step.path, "inputs"), values["inputs"])
+    if step.made_for is not None and "for_each" in values:
+        yield _Text((*step.path, "for_each", "in"), values["for_each"]["in"], "list", "`for_each` expects a list")
+    rules = values.get("rules")
+    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+        path = (*step.path, "when") if step.made_for is not None else (*step.path, "rules", number, "when")
+        if isinstance(rule, dict) and isinstance(rule.get("when"), str):
+            yield _Text(path, rule["when"], "bool", "a condition is a bool")
+        if isinstance(rule, dict) and "because" in rule:
+            yield from _texts((*step.path, "rules", number, "because"), rule["because"])
+
+
+def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[_Text]:
+    from tasker.expressions.mapping import texts_of  # needed for templates with expressions only
+
+    for inside, text in texts_of(value):
+        yield _Text((*path, *inside), text)
+
+
+def _overridden_inputs(graph: DependencyGraph, document: Mapping[str, Any]) -> list[tuple[StepDraft, _Text]]:
+    overridden = []
+    for environment in document.get("environments", {}):
+        for path, override in entries(document, environment):
+            step = graph.steps.get(override["name"])
+            if step is not None and isinstance(override.get("inputs"), dict):
+                overridden += [(step, text) for text in _texts((*path, "inputs"), override["inputs"])]
+    return overridden
+
+
+def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> None:
+    from tasker.expressions.mapping import Part, split_text  # needed for templates with expressions only
+    from tasker.expressions.syntax import SYNTAX, ExpressionError, Problem
+
+    text, place = written.text, step.reading.value(*written.path)
+    parts: list[str | Part]
+    if written.wants is not None:
+        if text.lstrip().startswith("${"):
+            hint = "write the expression without `${` and `}`"
+            _report(step, Problem(SYNTAX, "`${` where an expression stands alone", 0, 2, hint), place, text, 0)
+            return
+        parts = [Part(0, text)]
+    else:
         try:
             parts = split_text(text)
         except ExpressionError as error:
             _report(step, error.problem, place, text, 0)
-            continue
-        for part in parts:
-            if not isinstance(part, Part):
-                continue
-            try:
-                node = parse(part.text)
-            except ExpressionError as error:
-                _report(step, error.problem, place, text, part.offset)
-                continue
-            if scope is None:
-                continue
-            checker = Checker(scope)
-            type_ = checker.check(node)
-            problems = checker.problems
-            if len(parts) > 1 and not problems and not type_.may_be("bool", "string", "int", "double", "number"):
-                message = f"inside a text an expression is a scalar, got {type_}"
-                hint = "let the text consist of the expression alone"
-                problems = [Problem(TYPE, message, node.offset, node.length, hint)]
-            for problem in problems:
+            return
+    for part in parts:
+        if isinstance(part, Part):
+            for problem in _problems(part, written, len(parts) == 1, scope):
                 _report(step, problem, place, text, part.offset)
+
+
+def _problems(part: Part, written: _Text, alone: bool, scope: CheckScope | None) -> list[Problem]:
+    """Return the problems of one expression; `alone`: it is the whole text."""
+    from tasker.expressions.check import Checker
+    from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
+
+    try:
+        node = parse(part.text)
+    except ExpressionError as error:
+        return [error.problem]
+    if scope is None:
+        return []
+    checker = Checker(scope)
+    type_ = checker.check(node)
+    if checker.problems:
+        return checker.problems
+    if written.wants is not None and not type_.may_be(written.wants):
+        return [Problem(TYPE, f"{written.what}, got {type_}", node.offset, node.length, None)]
+    if not alone and not type_.may_be("bool", "string", "int", "double", "number"):
+        message = f"inside a text an expression is a scalar, got {type_}"
+        hint = "let the text consist of the expression alone"
+        return [Problem(TYPE, message, node.offset, node.length, hint)]
+    return []
 
 
 def _report(step: StepDraft, problem: Problem, place: Position, text: str, offset: int) -> None:
@@ -79,10 +148,15 @@ def types_of_names(input_schema: Any) -> dict[str, Type]:
     return {"input": type_of_schema(input_schema), "task": task, "attempt": INT}
 
 
-def type_of_result(type_: StepType | None, result_schema: Any) -> Type:
-    """Return the type of `steps.NAME`: the result of a step, or the list of the results of a batch_worker."""
+def type_of_result(type_: StepType | None, result_schema: Any, repeated: bool) -> Type:
+    """Return the type of `steps.NAME`: the result of a step, or the list of the results of a batch_worker.
+
+    `repeated`: the step has `for_each`, so that each instance stores a list.
+    """
     from tasker.expressions.types import ANY, list_of, type_of_schema
 
+    if repeated and type_ is not None and type_.is_pattern:
+        return type_of_schema(result_schema).fields[RESULTS]
     result = ANY if type_ is None or type_.expands else type_of_schema(result_schema)
     return list_of(result) if type_ is not None and type_.is_pattern else result
 
@@ -93,15 +167,31 @@ def types_of_inputs(plan: Plan, step: StepPlan) -> dict[str, Type]:
     from tasker.expressions.mapping import Part, split_text
     from tasker.expressions.syntax import parse
 
-    above = plan.above.of(step.name)
-    results = {name: type_of_result(plan.by_name[name].type, plan.by_name[name].result_schema) for name in above}
+    above = [plan.by_name[name] for name in plan.above.of(step.name)]
+    results = {other.name: type_of_result(other.type, other.result_schema, other.for_each is not None) for other in above}
     scope = CheckScope(types_of_names(plan.input_schema), results, step=step.name)
+    if step.for_each is not None:
+        scope = with_item(scope, step.for_each.items, step.for_each.name)
     types = {}
     for name, value in (step.inputs or {}).items():
         parts = split_text(value) if isinstance(value, str) else ()
         if len(parts) == 1 and isinstance(parts[0], Part):
             types[name] = Checker(scope).check(parse(parts[0].text))
     return types
+
+
+def with_item(scope: CheckScope, items: str, name: str) -> CheckScope:
+    """Return the scope of the inputs of a step with `for_each`: it has the item and its position, too."""
+    from tasker.expressions.check import Checker
+    from tasker.expressions.syntax import ExpressionError, parse
+    from tasker.expressions.types import ANY, INT, union
+
+    try:
+        type_ = Checker(scope).check(parse(items))
+    except ExpressionError:
+        type_ = ANY
+    item = union(*(member.item or ANY if member.name == "list" else ANY for member in type_.alternatives))
+    return replace(scope, names={**scope.names, name: item, "index": INT})
 
 
 class _Scopes:
@@ -111,19 +201,24 @@ class _Scopes:
         self._graph, self._above = graph, Ancestry(graph.parents)
         self._names = types_of_names(document.get("input_schema"))
         self._results = {
-            name: type_of_result(step.type, step.values.get("result_schema")) for name, step in graph.steps.items()
+            name: type_of_result(step.type, step.values.get("result_schema"), "for_each" in step.values)
+            for name, step in graph.steps.items()
         }
 
     def of(self, step: StepDraft) -> CheckScope:
         from tasker.expressions.check import CheckScope
 
-        return CheckScope(
+        scope = CheckScope(
             names=self._names,
             steps=_ResultsAbove(step.name, self._graph, self._above, self._results),
             uncertain=_Uncertain(step.name, self._graph),
             known=self._graph.steps,
-            step=step.name,
+            step=step.title,
         )
+        if step.made_for is None and step.type is not None and step.type.is_pattern and "for_each" in step.values:
+            each = step.values["for_each"]
+            return with_item(scope, each["in"], each.get("as", "item"))
+        return scope
 
 
 class _ResultsAbove(Mapping[str, Any]):
