@@ -129,7 +129,10 @@ class StepDraft:
         return self.location("name")
 
     def dependency_location(self, name: str) -> Position:
-        return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
+        written = self.values.get("dependencies", ())
+        if name not in written:  # a generated step
+            return self.location("dependencies")
+        return self.reading.value(*self.path, "dependencies", written.index(name))
 
     def report(self, code: str, message: str, location: Position, hint: str | None = None) -> None:
         self.reading.report.add(code, message, location, hint)

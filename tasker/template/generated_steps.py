@@ -61,14 +61,14 @@ def _expanded(draft: StepDraft) -> Iterable[StepDraft]:
         parents = (draft.name + CUT,)
         values = {**values, **_of_items(values, each)}
     type_ = StepType.BATCH_WORKER if is_repeated else draft.type
-    return [*generated, replace(draft, type=type_, depends_on=parents, values={**values, "dependencies": [*parents]})]
+    return [*generated, replace(draft, type=type_, depends_on=parents, values=values)]
 
 
 def _made(
     draft: StepDraft, end: str, type_: StepType, parents: tuple[str, ...], values: Mapping[str, Any], handler: str
 ) -> StepDraft:
     name = draft.name + end
-    written = {"name": name, "handler": {"callable": handler}, "dependencies": [*parents], **values}
+    written = {"name": name, "handler": {"callable": handler}, "dependencies": [*draft.depends_on], **values}
     return replace(draft, name=name, type=type_, depends_on=parents, values=written, made_for=draft.name)
 
 
@@ -119,4 +119,4 @@ def _joining(draft: StepDraft, conditions: Mapping[str, str]) -> StepDraft:
     if not added:
         return draft
     names = [*(name for name in draft.depends_on if name not in added), *added]
-    return replace(draft, depends_on=tuple(names), values={**draft.values, "dependencies": names})
+    return replace(draft, depends_on=tuple(names))

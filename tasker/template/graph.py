@@ -170,8 +170,7 @@ def _report_cycles(graph: DependencyGraph) -> None:
 
 def _written(path: tuple[str, ...], graph: DependencyGraph) -> tuple[str, ...]:
     """Return the path without generated steps."""
-    names = [graph.steps[name].title for name in path]
-    return tuple(name for number, name in enumerate(names) if number == 0 or names[number - 1] != name)
+    return tuple(name for name in path if graph.steps[name].made_for is None)
 
 
 def _between_cycles(graph: DependencyGraph) -> list[str]:
@@ -192,7 +191,7 @@ def _between_cycles(graph: DependencyGraph) -> list[str]:
 def _report_cycle(path: tuple[str, ...], graph: DependencyGraph) -> None:
     first = graph.steps[path[0]]
     location = first.dependency_location(path[-2])
-    if len(path) == 2 or path == path[:1] * len(path):
+    if len(path) == 2:
         first.report("T041", f"`{first.name}` depends on itself", location, "remove the dependency")
         return
     message = f"the dependencies form a cycle: {' -> '.join(path)}"

@@ -323,7 +323,7 @@ class Plan:
 
     @cached_property
     def entries(self) -> dict[str, str]:
-        """For each step with `when` or `for_each` the first of the steps made for it: to create it is to create that."""
+        """For each step with `when` or `for_each` the first step made for it, which is created in its place."""
         return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
 
     @cached_property

@@ -53,7 +53,13 @@ class ItemCalls:
     """
 
     def __init__(
-        self, attempt: Attempt, each: ForEach, handler: str, call: Call, save: Save, judged: Callable[[Failure], Failure]
+        self,
+        attempt: Attempt,
+        each: ForEach,
+        handler: str,
+        call: Call,
+        save: Save,
+        judged: Callable[[Failure], Failure],
     ) -> None:
         self._attempt, self._each, self._handler = attempt, each, handler
         self._call, self._save, self._judged = call, save, judged

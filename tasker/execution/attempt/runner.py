@@ -323,10 +323,7 @@ class AttemptRunner:
         def judged(failure: Failure) -> Failure:
             return OutcomeRedactor(attempt).failure(self._classified(attempt, failure))
 
-        if each.batch_size == 1:
-            call_item = partial(self._called, call=call, handler=handler)
-        else:
-            call_item = call
+        call_item = partial(self._called, call=call, handler=handler) if each.batch_size == 1 else call
         save_position = partial(save, limit=self._checkpoint_timeout, handler=handler)
         return await ItemCalls(attempt, each, handler, call_item, save_position, judged).run()
 

@@ -106,7 +106,9 @@ def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
         exempt = step.type is None or not step.type.is_plain
         if exempt or decisions_above(name, graph) or _is_unsure(name, graph):
             continue
-        by_handler = {p for p in graph.parents[name] if p in deciding and "rules" not in graph.steps[deciding[p]].values}
+        by_handler = {
+            p for p in graph.parents[name] if p in deciding and "rules" not in graph.steps[deciding[p]].values
+        }
         for parent in [p for p in graph.parents[name] if p in by_handler and not _is_pattern(p, graph)][:1]:
             message = f"unreachable conditional step: `{name}` needs `{parent}`, which may not exist"
             hint = (

@@ -55,7 +55,7 @@ class _Text(NamedTuple):
 
 
 def _expressions(step: StepDraft) -> Iterator[_Text]:
-    """Yield the texts of a step that its own scope explains; the list of `for_each` is read by the step that cuts it."""
+    """Yield the texts with expressions that the step itself evaluates."""
     values = step.values
     if isinstance(values.get("inputs"), dict):
         yield from _texts((*step.path, "inputs"), values["inputs"])
@@ -168,7 +168,9 @@ def types_of_inputs(plan: Plan, step: StepPlan) -> dict[str, Type]:
     from tasker.expressions.syntax import parse
 
     above = [plan.by_name[name] for name in plan.above.of(step.name)]
-    results = {other.name: type_of_result(other.type, other.result_schema, other.for_each is not None) for other in above}
+    results = {
+        other.name: type_of_result(other.type, other.result_schema, other.for_each is not None) for other in above
+    }
     scope = CheckScope(types_of_names(plan.input_schema), results, step=step.name)
     if step.for_each is not None:
         scope = with_item(scope, step.for_each.items, step.for_each.name)

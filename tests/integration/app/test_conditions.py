@@ -125,9 +125,7 @@ def test_failures_are_collected_in_the_place_of_their_items(database_url: str, t
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_failed_item_fails_the_task_unless_failures_are_collected(
-    database_url: str, tmp_path: Path, size: int
-) -> None:
+def test_failed_item_fails_the_task_unless_failures_are_collected(database_url: str, tmp_path: Path, size: int) -> None:
     report = run(database_url, tmp_path, each(size), {"items": [1, "bad", 3]})
     assert not report.succeeded
     assert "end" not in report.results
