@@ -46,21 +46,21 @@ def _expanded(draft: StepDraft) -> Iterable[StepDraft]:
     values = draft.values
     condition, each = values.get("when"), values.get("for_each")
     has_condition = isinstance(condition, str) and draft.type is not None and may_have_condition(draft.type)
-    is_repeated = isinstance(each, Mapping) and "in" in each and draft.type is CAN_REPEAT
-    if draft.unreadable_dependencies or not (has_condition or is_repeated):
+    each = each if isinstance(each, Mapping) and "in" in each and draft.type is CAN_REPEAT else None
+    if draft.unreadable_dependencies or not (has_condition or each):
         return [draft]
     generated: list[StepDraft] = []
     parents = draft.depends_on
     if has_condition:
-        first = draft.name + CUT if is_repeated else draft.name
+        first = draft.name + CUT if each else draft.name
         rules = [{"when": condition, "then": [first]}]
         generated.append(_made(draft, CONDITION, StepType.DECISION, parents, {"rules": rules}, RULES))
         parents = (draft.name + CONDITION,)
-    if is_repeated:
+    if each:
         generated.append(_made(draft, CUT, StepType.BATCHABLE, parents, {"for_each": each}, FOR_EACH))
         parents = (draft.name + CUT,)
         values = {**values, **_of_items(values, each)}
-    type_ = StepType.BATCH_WORKER if is_repeated else draft.type
+    type_ = StepType.BATCH_WORKER if each else draft.type
     return [*generated, replace(draft, type=type_, depends_on=parents, values=values)]
 
 

@@ -41,6 +41,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
         needs_somebody=True,
     ),
+    "not_taken": Reason(
+        "does not exist: {decision} did not create {branch}[: {why}]",
+        "to decide again with another input: tasker task rerun {task} --from {decision}{db}",
+    ),
+    "undecided": Reason("does not exist yet: {decision} has not decided", "it is created if {decision} decides so"),
     "waits": Reason("waits for {parents}", "it runs when all of its dependencies are complete"),
     "running": Reason(
         "running on worker {worker} since {started_at}[, attempt {attempt} of {max_attempts}]"

@@ -10,6 +10,7 @@ from uuid import UUID
 from tasker.db.sql_files import query
 from tasker.engine.answers import CancelAnswer
 from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
 from tasker.services.audit import audited
@@ -110,7 +111,8 @@ class Tasks:
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
         """Explain why each step that has not ended does not run now, and what would change that.
 
-        With `step`, explain only that step, even if it has ended, or the instances of that batch worker. `names` is the
+        With `step`, explain only that step, even if it has ended or was not created, or the instances of that batch
+        worker. `names` is the
         maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
         """
         results_queue = self._engine.messaging.names.step_results
@@ -120,6 +122,11 @@ class Tasks:
         if not row:
             raise not_found(task_uuid)
         if step is not None and not row["groups"]:
+            from tasker.services.tasks.absent_steps import why_absent  # lazy import, rarely needed
+
+            plan = await PlanStore(self._engine.connection).get(await self.template_id(task_uuid))
+            if (group := why_absent(plan, step, await self.report(task_uuid))) is not None:
+                return explanation({**row, "groups": [group]})
             known = ", ".join(row["known"])
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
         return explanation(row)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tasker
-from tests.support.command_line import write_workflow
+from tests.support.command_line import invoke, write_workflow
 
 HANDLERS = """
 from tasker.step_handler import inputs, step_handler
@@ -129,3 +130,116 @@ def test_failed_item_fails_the_task_unless_failures_are_collected(database_url: 
     report = run(database_url, tmp_path, each(size), {"items": [1, "bad", 3]})
     assert not report.succeeded
     assert "end" not in report.results
+
+
+ROUTE = """
+  - name: route
+    dependencies: [quote]
+    rules:
+      - {when: "steps.quote.total >= 90", then: [manual], because: "total ${steps.quote.total}"}
+      - {when: "steps.quote.total >= 50", then: [manual, second]}
+      - {when: "steps.quote.total < 0", then: []}
+      - {else: [automatic], because: small}
+  - {name: manual, handler: plain, dependencies: [route], when: "!input.items.exists(item, item == 'skip')"}
+  - {name: second, handler: double, dependencies: [route], for_each: input.items}
+  - {name: automatic, handler: plain, dependencies: [route]}
+  - name: end
+    type: deferred_convergence
+    handler: collect
+    dependencies: [route, manual, second, automatic]
+    inputs: {values: "${[has(steps.manual), has(steps.automatic), steps.second.size()]}"}
+"""
+ROUTES = [
+    (95, [], [True, False, 0], 1, "total 95"),
+    (95, ["skip"], [False, False, 0], 1, "total 95"),
+    (60, [1, 2], [True, False, 2], 2, "steps.quote.total >= 50 is true"),
+    (-1, [], [False, False, 0], 3, "steps.quote.total < 0 is true"),
+    (10, [], [False, True, 0], 4, "small"),
+]
+
+
+def test_first_rule_that_applies_creates_its_steps(database_url: str, tmp_path: Path) -> None:
+    workflow = write_workflow(tmp_path / "flow", HEAD + ROUTE, HANDLERS)
+    with tasker.SyncApp(database_url) as app:
+        for amount, items, values, rule, reason in ROUTES:
+            report = app.run(workflow, {"amount": amount, "items": items}, timeout=60)
+            assert report.succeeded, report
+            assert report.results["end"] == {"values": values}
+            assert (report.results["route"]["rule"], report.results["route"]["reason"]) == (rule, reason)
+
+
+CHAIN = "".join(
+    f'  - {{name: s{n}, handler: plain, dependencies: [{f"s{n - 1}" if n else "quote"}], when: "input.amount > {n}.0"}}\n'
+    for n in range(6)
+)
+
+
+@pytest.mark.parametrize("amount", [0, 4, 6])
+def test_conditions_follow_each_other_beyond_the_depth_of_decisions_by_handlers(
+    database_url: str, tmp_path: Path, amount: int
+) -> None:
+    report = run(database_url, tmp_path, CHAIN, {"amount": amount})
+    assert report.succeeded, report
+    assert [name for name in report.results if name.startswith("s") and "." not in name] == [
+        f"s{n}" for n in range(amount)
+    ]
+
+
+BY_HANDLER = """
+  - {name: decide, type: decision, handler: decide, dependencies: [quote]}
+  - {name: one, handler: plain, dependencies: [decide], when: "input.amount > 1.0"}
+  - {name: all, handler: double, dependencies: [decide], for_each: input.items}
+"""
+DECIDE = """
+
+from tasker.step_handler import Decision, decision_handler
+
+
+@decision_handler("decide")
+def decide():
+    return Decision.route(["one", "all"])
+"""
+
+
+def test_handler_that_decides_names_steps_with_conditions_and_lists_as_they_are_written(
+    database_url: str, tmp_path: Path
+) -> None:
+    workflow = write_workflow(tmp_path / "flow", HEAD + BY_HANDLER, HANDLERS + DECIDE)
+    with tasker.SyncApp(database_url) as app:
+        taken = app.run(workflow, {"amount": 2, "items": [1]}, timeout=60)
+        left = app.run(workflow, {"amount": 1, "items": [1]}, timeout=60)
+    assert sorted(taken.results) == ["all.each", "all_001", "decide", "one", "one.when", "quote"]
+    assert sorted(left.results) == ["all.each", "all_001", "decide", "one.when", "quote"]
+
+
+FAILING = """
+  - {name: pay, handler: plain, dependencies: [quote], when: "input.items[3] == 1"}
+  - {name: end, type: deferred_convergence, handler: plain, dependencies: [pay]}
+"""
+
+
+def test_condition_without_a_value_fails_for_good_and_names_expression_and_place(
+    database_url: str, tmp_path: Path
+) -> None:
+    report = run(database_url, tmp_path, FAILING, {"items": [1]})
+    assert not report.succeeded
+    (failure,) = report.steps["pay.when"].failures
+    assert (failure["error_type"], failure["retryable"]) == ("input_mapping_failed", False)
+    assert failure["message"].startswith("when: there is no position 3 in a list of 1\n  input.items[3] == 1\n")
+    assert failure["metadata"] == {"path": "when", "expression": "input.items[3] == 1", "column": 1}
+    assert "end" not in report.steps
+
+
+SHOWN = EACH.replace("SIZE", "2").replace("ERROR", "fail") + PAY.partition("  - name: end")[0]
+
+
+def test_decisions_and_inputs_are_shown_by_commands(database_url: str, tmp_path: Path) -> None:
+    task = run(database_url, tmp_path, SHOWN, {"amount": 0, "items": [1, 2, 3]}).task_uuid
+    shown = invoke("task", "show", task, database=database_url).stdout
+    assert "pay.when created no steps: steps.quote.total > 0 is false" in shown
+    explained = invoke("task", "explain", task, "--step", "receipt", database=database_url).stdout
+    assert "pay.when did not create pay: steps.quote.total > 0 is false" in explained
+    inputs = invoke("task", "step", "inputs", task, "work_002", "--format", "json", database=database_url).stdout
+    assert json.loads(inputs)["inputs"] == {"item": 3}
+    both = invoke("task", "step", "inputs", task, "work_001", "--format", "json", database=database_url).stdout
+    assert json.loads(both)["inputs"] == {"0": {"item": 1}, "1": {"item": 2}}
