@@ -11,7 +11,7 @@ from tasker.views.tasks import TaskReport
 
 
 def why_absent(plan: Plan, name: str, report: TaskReport) -> dict[str, Any] | None:
-    """Return the group of an explanation for a step without instances; None if no decision is the reason."""
+    """Return the group of an explanation for a step without instances, None if no decision has been made about it."""
     if name not in plan.by_name or name in report.steps:
         return None
     branch = name
@@ -23,11 +23,11 @@ def why_absent(plan: Plan, name: str, report: TaskReport) -> dict[str, Any] | No
         return None
     values: dict[str, Any] = {"decision": decision.name, "branch": branch}
     step = report.steps[decision.name]
-    decided = step.state in SATISFYING
-    if decided and step.decision is not None:
+    if step.state not in SATISFYING:
+        return None
+    if step.decision is not None:
         values["why"] = step.decision[1]
-    reason = "not_taken" if decided else "undecided"
-    return {"reason": reason, "count": 1, "steps": [name], "of": [name], "since": None, "values": values}
+    return {"reason": "decided_against", "count": 1, "steps": [name], "of": [name], "since": None, "values": values}
 
 
 def _exists(plan: Plan, name: str, report: TaskReport) -> bool:

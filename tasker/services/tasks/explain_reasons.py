@@ -41,11 +41,6 @@ REASONS: Final[Mapping[str, Reason]] = {
         "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
         needs_somebody=True,
     ),
-    "not_taken": Reason(
-        "does not exist: {decision} did not create {branch}[: {why}]",
-        "to decide again with another input: tasker task rerun {task} --from {decision}{db}",
-    ),
-    "undecided": Reason("does not exist yet: {decision} has not decided", "it is created if {decision} decides so"),
     "waits": Reason("waits for {parents}", "it runs when all of its dependencies are complete"),
     "running": Reason(
         "running on worker {worker} since {started_at}[, attempt {attempt} of {max_attempts}]"
@@ -180,6 +175,9 @@ REASONS: Final[Mapping[str, Reason]] = {
         "not created yet: depends on the decision of {parents}", "it is created if the decision names it"
     ),
     "not_chosen": Reason("not created: {parents} did not name it", "nothing: it is not part of this task"),
+    "decided_against": Reason(
+        "not created: {decision} did not create {branch}[, because: {why}]", "nothing: it is not part of this task"
+    ),
     "ended": Reason("{state} since {since}", "nothing: it has ended"),
     "unevaluated": Reason(
         "every step has ended, and the task is to be evaluated",

@@ -122,13 +122,13 @@ class Tasks:
         if not row:
             raise not_found(task_uuid)
         if step is not None and not row["groups"]:
+            known = ", ".join(row["known"])
+            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
+        if step is not None and row["groups"][0]["reason"] == "not_chosen":
             from tasker.services.tasks.absent_steps import why_absent  # lazy import, rarely needed
 
             plan = await PlanStore(self._engine.connection).get(await self.template_id(task_uuid))
-            if (group := why_absent(plan, step, await self.report(task_uuid))) is not None:
-                return explanation({**row, "groups": [group]})
-            known = ", ".join(row["known"])
-            raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
+            row["groups"] = [why_absent(plan, step, await self.report(task_uuid)) or row["groups"][0]]
         return explanation(row)
 
     async def template_id(self, task_uuid: str) -> int:

@@ -226,7 +226,7 @@ def test_condition_without_a_value_fails_for_good_and_names_expression_and_place
     (failure,) = report.steps["pay.when"].failures
     assert (failure["error_type"], failure["retryable"]) == ("input_mapping_failed", False)
     assert failure["message"].startswith("when: there is no position 3 in a list of 1\n  input.items[3] == 1\n")
-    assert failure["metadata"] == {"path": "when", "expression": "input.items[3] == 1", "column": 1}
+    assert failure["metadata"] == {"path": "when", "expression": "input.items[3] == 1", "column": 13}
     assert "end" not in report.steps
 
 
@@ -238,7 +238,7 @@ def test_decisions_and_inputs_are_shown_by_commands(database_url: str, tmp_path:
     shown = invoke("task", "show", task, database=database_url).stdout
     assert "pay.when created no steps: steps.quote.total > 0 is false" in shown
     explained = invoke("task", "explain", task, "--step", "receipt", database=database_url).stdout
-    assert "pay.when did not create pay: steps.quote.total > 0 is false" in explained
+    assert "pay.when did not create pay, because: steps.quote.total > 0 is false" in explained
     inputs = invoke("task", "step", "inputs", task, "work_002", "--format", "json", database=database_url).stdout
     assert json.loads(inputs)["inputs"] == {"item": 3}
     both = invoke("task", "step", "inputs", task, "work_001", "--format", "json", database=database_url).stdout
