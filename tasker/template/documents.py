@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
-from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.step_types import DEFAULT, OF_RULES, StepType
 
 if TYPE_CHECKING:
     from tasker.template.yaml.nodes import Node
@@ -156,7 +156,7 @@ def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[St
 
 
 def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> StepDraft:
-    default = StepType.DECISION if "rules" in values else DEFAULT
+    default = OF_RULES if "rules" in values else DEFAULT
     type_ = StepType(values.get("type", default)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)

@@ -12,15 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.template.documents import StepDraft
-from tasker.template.step_types import StepType
+from tasker.template.step_types import DEFAULT, OF_ITEMS, OF_LISTS, OF_RULES, StepType
 
 RULES, FOR_EACH = "tasker.rules", "tasker.for_each"
 """Callables of steps without a handler, for messages and lists of handlers."""
 WITHOUT_HANDLER = frozenset({RULES, FOR_EACH})
 CONDITION, CUT = ".when", ".each"
 """Ends of the names of generated steps."""
-CAN_REPEAT = StepType.STANDARD
-"""Type that a step with `for_each` is written with."""
 RESULTS = "results"
 """Key under which an instance of a step with `for_each` stores the results of its items."""
 
@@ -46,7 +44,7 @@ def _expanded(draft: StepDraft) -> Iterable[StepDraft]:
     values = draft.values
     condition, each = values.get("when"), values.get("for_each")
     has_condition = isinstance(condition, str) and draft.type is not None and may_have_condition(draft.type)
-    each = each if isinstance(each, Mapping) and "in" in each and draft.type is CAN_REPEAT else None
+    each = each if isinstance(each, Mapping) and "in" in each and draft.type is DEFAULT else None
     if draft.unreadable_dependencies or not (has_condition or each):
         return [draft]
     generated: list[StepDraft] = []
@@ -54,13 +52,13 @@ def _expanded(draft: StepDraft) -> Iterable[StepDraft]:
     if has_condition:
         first = draft.name + CUT if each else draft.name
         rules = [{"when": condition, "then": [first]}]
-        generated.append(_made(draft, CONDITION, StepType.DECISION, parents, {"rules": rules}, RULES))
+        generated.append(_made(draft, CONDITION, OF_RULES, parents, {"rules": rules}, RULES))
         parents = (draft.name + CONDITION,)
     if each:
-        generated.append(_made(draft, CUT, StepType.BATCHABLE, parents, {"for_each": each}, FOR_EACH))
+        generated.append(_made(draft, CUT, OF_LISTS, parents, {"for_each": each}, FOR_EACH))
         parents = (draft.name + CUT,)
         values = {**values, **_of_items(values, each)}
-    type_ = StepType.BATCH_WORKER if each else draft.type
+    type_ = OF_ITEMS if each else draft.type
     return [*generated, replace(draft, type=type_, depends_on=parents, values=values)]
 
 

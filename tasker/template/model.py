@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.template.condition_keys import FOR_EACH, RULE
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
     OF_RETRIES,
@@ -138,37 +139,6 @@ HANDLER = Mapping(
         Key("initialization", Verbatim(), "Fixed settings that the handler finds in `context.step_config`."),
     ),
     shorthand="callable",
-)
-
-RULE = Mapping(
-    "a rule",
-    (
-        Key("when", PROSE, "Expression of type bool; the first rule whose expression is true decides."),
-        Key("then", ListOf(Text()), "The steps to create; an empty list creates none."),
-        Key("else", ListOf(Text()), "The steps to create when no rule before applies; only in the last rule."),
-        Key("because", Text(), "The reason, stored with the result; may contain expressions: `risk ${input.risk}`."),
-    ),
-)
-
-FOR_EACH = Mapping(
-    "`for_each`",
-    (
-        Key("in", PROSE, "Expression of type list.", required=True),
-        Key(
-            "as",
-            Text(r"[A-Za-z_][A-Za-z0-9_]*", "a name of letters, digits and `_`"),
-            "Name of the item in the expressions of `inputs`.",
-            default="item",
-        ),
-        Key("batch_size", COUNT, "Items that one instance of the step processes, one after the other.", default=1),
-        Key(
-            "on_error",
-            Choice(("fail", "collect")),
-            "`fail`: the instance fails; `collect`: the failure becomes the result of the item.",
-            default="fail",
-        ),
-    ),
-    shorthand="in",
 )
 
 EVENT = (

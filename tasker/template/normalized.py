@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from tasker.template.durations import duration_text
-from tasker.template.generated_steps import CAN_REPEAT
 from tasker.template.plan import Plan, RetryPolicy, Rule, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
+from tasker.template.step_types import DEFAULT
 from tasker.template.times import BURST_SECONDS, place_text, rate_text, start_text
 from tasker.template.yaml import convert
 
@@ -57,7 +57,7 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
     return _without_empty(
         {
             "name": step.name,
-            "type": str(step.type if each is None else CAN_REPEAT),
+            "type": str(step.type if each is None else DEFAULT),
             "description": step.description,
             "handler": _without_empty(asdict(step.handler)) if step.has_handler else None,
             "when": entry.rules[0].when if entry.made_for is not None and entry.rules else None,

@@ -7,9 +7,9 @@ from typing import Any
 
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import EVERY_STEP, DocumentReading, StepDraft, entries
-from tasker.template.generated_steps import CAN_REPEAT, CONDITION, CUT, may_have_condition
+from tasker.template.generated_steps import CONDITION, CUT, may_have_condition
 from tasker.template.graph import DependencyGraph
-from tasker.template.step_types import Creates
+from tasker.template.step_types import DEFAULT, Creates
 
 MOST_CONDITIONS = 50
 """Largest number of conditions and rules one after the other."""
@@ -35,7 +35,7 @@ def keys_fit_their_step(graph: DependencyGraph) -> None:
             continue
         if "when" in step.values and not may_have_condition(_written_type(step)):
             _report_condition(step)
-        if "for_each" in step.values and _written_type(step) is not CAN_REPEAT:
+        if "for_each" in step.values and _written_type(step) is not DEFAULT:
             message = f"`for_each` repeats a standard step, and `{step.name}` is a {_written_type(step)} step"
             step.report("T065", message, step.reading.key(*step.path, "for_each"), "remove `type`, or `for_each`")
         if "for_each" in step.values and "batch_config" in step.values:
@@ -48,7 +48,7 @@ def keys_fit_their_step(graph: DependencyGraph) -> None:
 
 
 def _written_type(step: StepDraft) -> Any:
-    return CAN_REPEAT if step.depends_on == (step.name + CUT,) else step.type
+    return DEFAULT if step.depends_on == (step.name + CUT,) else step.type
 
 
 def _report_condition(step: StepDraft) -> None:
@@ -82,8 +82,9 @@ def _check_item_name(step: StepDraft) -> None:
 def names_are_free(graph: DependencyGraph, written: Mapping[str, StepDraft]) -> None:
     """Check that nothing is named like a generated step, and that only convergences name one as a dependency."""
     generated = {step.name: step for step in graph.steps.values() if step.made_for is not None}
+    claimed = set(_claimed(written))
     for name, step in written.items():
-        if name in generated or any(name == other + end for other, end in _claimed(written)):
+        if name in claimed:
             owner = name.rpartition(".")[0]
             message = f"`{name}` is the name of a step that is made for `{owner}`"
             step.report("T069", message, step.name_location(), "choose another name")
@@ -95,9 +96,9 @@ def names_are_free(graph: DependencyGraph, written: Mapping[str, StepDraft]) -> 
             step.report("T069", message, step.dependency_location(parent), f"depend on `{owner}`")
 
 
-def _claimed(written: Mapping[str, StepDraft]) -> Iterator[tuple[str, str]]:
+def _claimed(written: Mapping[str, StepDraft]) -> Iterator[str]:
     for name, step in written.items():
-        yield from ((name, end) for key, end in (("when", CONDITION), ("for_each", CUT)) if key in step.values)
+        yield from (name + end for key, end in (("when", CONDITION), ("for_each", CUT)) if key in step.values)
 
 
 def rules_name_their_branches(graph: DependencyGraph) -> None:
