@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 
 import pytest
 
@@ -71,7 +70,7 @@ def test_message_of_a_failure_is_what_the_worker_stores() -> None:
     text = TEMPLATE.replace("input.gift && steps.quote.total > 20.0", "input.lines[3].price > 0.0")
     with pytest.raises(MappingFailure) as failure:
         result(plan(text).by_name["wrap.when"])
-    assert str(failure.value) == textwrap.dedent(FAILURE).strip()
+    assert str(failure.value) == FAILURE.strip()
 
 
 def test_explanation_is_that_of_the_reason() -> None:
