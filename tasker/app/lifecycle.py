@@ -28,7 +28,6 @@ from tasker.process.connections import Resources
 from tasker.process.heartbeat import end_dead_leases
 from tasker.process.releases import Repairs
 from tasker.process.stopping import STOP_GRACE_SECONDS, to_its_end
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.audit import AuditLog
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
@@ -60,6 +59,7 @@ from tasker.services.tasks.waiting import Waiters
 from tasker.services.viewer import SensitiveValues
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.settings.addresses import BackendSettings
+from tasker.settings.queues import DepthThresholds
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.runner import AttemptRunner
@@ -154,7 +154,7 @@ class AppLifecycle:
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
         configuration: Configured | None = None,
-        depth_limits: DepthLimits | None = None,
+        depth_limits: DepthThresholds | None = None,
         backend_settings: BackendSettings | None = None,
         runner: Callable[..., AttemptRunner] | None = None,
         max_connections: int | None = None,
@@ -223,6 +223,7 @@ class AppLifecycle:
             if self._resources.server is not None:
                 await end_dead_leases(made.engine)
             opened.push_async_callback(self._runtime.stop, 0.0)
+            await self._runtime.limits.declare()
             await self._runtime.start()
 
     def _load(self) -> None:

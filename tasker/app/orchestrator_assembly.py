@@ -29,9 +29,9 @@ from tasker.process.context import ProcessContext
 from tasker.process.heartbeat import ProcessHeartbeat
 from tasker.process.orchestrator import Orchestrator
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.submit import DraftFactory
+from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import RetryPolicy
 
 
@@ -44,7 +44,7 @@ def orchestrator_process(
     breakers: Breakers | None = None,
     events: EventSettings = ORCHESTRATOR_EVENTS,
     context_limit_bytes: int = VALUE_LIMIT_BYTES,
-    depth_limits: DepthLimits | None = None,
+    depth_limits: DepthThresholds | None = None,
     retry: RetryPolicy | None = None,
     plugins: PluginHost | None = None,
 ) -> Orchestrator:
@@ -65,7 +65,7 @@ class OrchestratorAssembly(Assembly):
         self,
         context: ProcessContext,
         context_limit_bytes: int,
-        depth_limits: DepthLimits | None,
+        depth_limits: DepthThresholds | None,
         retry: RetryPolicy | None,
     ) -> None:
         super().__init__(context)
@@ -89,7 +89,9 @@ class OrchestratorAssembly(Assembly):
     def heartbeat(self) -> ProcessHeartbeat:
         """Orchestrator's entry in the registry, with its lease."""
         backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease.lease_ms
-        return ProcessHeartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
+        limits = self.context.limits.rows
+        entry = Registration(self.identity, lease_ms, "orchestrator", backend=backend, limits=limits)
+        return ProcessHeartbeat(self.registry, entry)
 
     @cached_property
     def result_engine(self) -> Engine:

@@ -21,7 +21,6 @@ from tasker.orchestration.sweep import SweepSettings
 from tasker.process.connections import Resources
 from tasker.process.releases import Repairs
 from tasker.resilience.breaker import GuardedCircuit
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -41,6 +40,7 @@ from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.submit import Submitter
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
+from tasker.settings.queues import DepthThresholds
 
 
 class Services:
@@ -53,7 +53,7 @@ class Services:
         settings: WorkerSettings,
         sweeps: SweepSettings,
         configuration: Configured,
-        limits: DepthLimits,
+        limits: DepthThresholds,
     ) -> None:
         self.connection, self.engine = connection, engine
         self.plans = PlanStore(self.connection, configuration.retry)

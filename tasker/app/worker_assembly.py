@@ -16,8 +16,7 @@ from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.attempt.listeners import AttemptListener
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.custom_publishers import CustomPublishers
 from tasker.execution.event_bus import AcceptedEventBus, OnPublished
 from tasker.execution.event_making import EventFactory
@@ -43,7 +42,6 @@ from tasker.process.registration import WorkerRegistration
 from tasker.process.releases import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import BufferLimits
 from tasker.template.error_rules import parse_overrides
 
 
@@ -114,6 +112,7 @@ class WorkerAssembly(Assembly):
             context.messaging.provider_name(),
             context.url,
             context.clock,
+            context.limits,
         )
 
     @cached_property
@@ -214,8 +213,7 @@ class WorkerAssembly(Assembly):
     def buffer(self) -> CompletionBuffer:
         """Buffer of completed attempts that are not stored yet."""
         settings = self.context.settings
-        share = settings.overflow.log_warning_threshold
-        return CompletionBuffer(self.slots, BufferLimits(settings.dispatch.completion_buffer_size, share))
+        return CompletionBuffer(self.slots, settings.dispatch, settings.overflow)
 
     @cached_property
     def runner(self) -> AttemptRunner:

@@ -192,7 +192,7 @@ class Engine:
         """
         if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
-        answer = await self.call_typed("submit", args, SubmitAnswer)
+        answer = SubmitAnswer.parse(await self.call("submit", args))
         if answer.sent and (self._joined or not self.messaging.capabilities.push):
             await self.wake(answer.sent)
         return answer

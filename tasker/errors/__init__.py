@@ -33,6 +33,7 @@ from tasker.errors.engine import (
     TemplateError,
     TemplateNotFound,
     TooManyConnections,
+    UnknownLimit,
     UsageError,
 )
 from tasker.errors.handler import (
@@ -135,6 +136,7 @@ __all__ = [
     "TimeoutError",
     "TooManyConnections",
     "TooManyRequests",
+    "UnknownLimit",
     "UsageError",
     "ValidationError",
     "get_classifier",

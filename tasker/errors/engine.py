@@ -36,6 +36,16 @@ class TemplateError(TaskerError):
         return {"diagnostics": [_plain(item) for item in self.diagnostics] or None}
 
 
+class UnknownLimit(TemplateError):
+    """Error of a template whose steps name limits of no configuration: `limits`; `known` are the declared ones."""
+
+    error_type = "unknown_limit"
+
+    def __init__(self, message: str, *, limits: Sequence[str] = (), known: Sequence[str] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.limits, self.known = tuple(limits), tuple(known)
+
+
 class PlanUnreadable(TaskerError):
     """Error of a stored template that a newer version of Tasker wrote and this one cannot read."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import DEFAULT_RULES, FleetRules
+from tasker.engine.named_limits import NO_LIMITS, NamedLimits
 from tasker.messaging.listening_modes import WORKER_EVENTS, EventSettings
 from tasker.settings.execution import Execution, Lease, WorkerExecution
 from tasker.settings.listening import SeenEvents
@@ -28,6 +29,10 @@ class WorkerSettings:
     """Settings of how the process learns of work."""
     rules: FleetRules = DEFAULT_RULES
     """Settings that all processes agree on."""
+    tags: frozenset[str] = frozenset()
+    """What this worker has that steps may require."""
+    named_limits: NamedLimits = NO_LIMITS
+    """Limits that templates name."""
     name: str | None = None
     """Human-readable name, shown in the registry."""
     batch: int = 500

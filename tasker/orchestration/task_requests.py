@@ -194,6 +194,8 @@ class TaskRequestConsumer:
         for draft in again:
             unknown = {"namespace": template.plan.namespace}
             fields = {"template": template.plan.name, "request": draft.task_uuid}
+            if draft.identity not in existing and (running := answer.running.get(draft.task_uuid)):
+                fields["running"] = running[0]
             log_line(_log, logging.INFO, "task_requested_again", existing.get(draft.identity, unknown) | fields)
 
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:

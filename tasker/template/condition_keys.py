@@ -39,3 +39,14 @@ FOR_EACH = Mapping(
     ),
     shorthand="in",
 )
+
+CONDITION_KEYS = (
+    Key(
+        "when",
+        EXPRESSION,
+        'Expression of type bool; the step is created only if it is true: `when: "steps.quote.amount > 0"`.',
+    ),
+    Key("rules", ListOf(RULE, at_least_one=True), "Rules of a decision, in place of a handler."),
+    Key("for_each", FOR_EACH, "List for whose items the step runs, or the expression of the list."),
+)
+"""Keys of a step with conditions, rules and lists."""

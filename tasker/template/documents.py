@@ -121,7 +121,7 @@ class StepDraft:
         """Path of the step in the document."""
         return ("steps", self.index)
 
-    def location(self, *keys: str) -> Position:
+    def location(self, *keys: str | int) -> Position:
         """Return the position of a value of this step, or of the nearest value around it."""
         return self.reading.value(*self.path, *keys)
 

@@ -1,10 +1,16 @@
-"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, and of open tasks."""
+"""Keys of limits in templates: steps at the same time, attempts in a time, open tasks, unique tasks."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.template.documents import DocumentReading, Path
 from tasker.template.mapping import Key, Mapping
+from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import Choice, Number
+from tasker.template.value_kinds import INVALID, Choice, Number, Text
+from tasker.template.yaml.nodes import Node
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -43,6 +49,48 @@ RATE_LIMIT = Mapping(
             "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
         ),
     ),
+)
+
+NAMED_LIMIT = Mapping(
+    "a limit of `limits`",
+    (
+        Key(
+            "name",
+            Text(LIMIT_NAME, LIMIT_NAME_RULE, max_length=MAX_NAME),
+            "Its name in the configuration: the table `[limits.NAME]`.",
+            required=True,
+        ),
+        Key("key", DataPlace(), "The place of a value that has the limit to itself; without it there is one for all."),
+    ),
+    shorthand="name",
+)
+
+WHILE_RUNNING = Choice(("while_running",))
+
+
+@dataclass(frozen=True)
+class UniqueMapping(Mapping):
+    """Mapping with the place of the unique key, or `while_running` without one."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the mapping; {} for the word alone."""
+        if isinstance(node.value, dict):
+            return super().read(node, path, reading)
+        return INVALID if WHILE_RUNNING.read(node, path, reading) is INVALID else {}
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [WHILE_RUNNING.json_schema(), super().json_schema()]}
+
+
+UNIQUE = UniqueMapping(
+    "`unique`",
+    (Key("key", InputPlace(), "The place of a value in the input: of each value one task runs.", required=True),),
+)
+
+TENANT = Mapping(
+    "`tenant`",
+    (Key("from", InputPlace(), "The place of the tenant's name in the input.", required=True),),
+    shorthand="from",
 )
 
 TASK_CONCURRENCY = Mapping(

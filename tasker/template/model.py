@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.template.condition_keys import FOR_EACH, RULE
+from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
     OF_RETRIES,
@@ -12,7 +12,7 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, RATE_LIMIT, TASK_CONCURRENCY
+from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, RATE_LIMIT, TASK_CONCURRENCY, TENANT, UNIQUE
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -241,13 +241,7 @@ STEP = Mapping(
         Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
         Key("handler", HANDLER, "The code that runs the step; a step with `rules` has none."),
-        Key(
-            "when",
-            PROSE,
-            'Expression of type bool; the step is created only if it is true: `when: "steps.quote.amount > 0"`.',
-        ),
-        Key("rules", ListOf(RULE, at_least_one=True), "Rules of a decision, in place of a handler."),
-        Key("for_each", FOR_EACH, "List for whose items the step runs, or the expression of the list."),
+        *CONDITION_KEYS,
         Key(
             "inputs",
             Inputs(),
@@ -269,6 +263,16 @@ STEP = Mapping(
         ),
         Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
         Key("rate_limit", RATE_LIMIT, "How many attempts of the step begin in a time, in all tasks."),
+        Key(
+            "limits",
+            ListOf(NAMED_LIMIT),
+            "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
+        ),
+        Key(
+            "requires",
+            ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
+            "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
+        ),
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -370,6 +374,8 @@ TEMPLATE = Mapping(
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
+        Key("tenant", TENANT, "For whom a task runs, by its input."),
+        Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
+from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -153,11 +154,11 @@ class StepLimit:
 
     name: str
     """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`; of a rate with `rate `
-    before it."""
+    before it; of a limit of the configuration its name there."""
     key: Mapping[str, Any] | None = None
     """Place of the key's value, as that of `not_before`; None: one value for all."""
     max_running: int | None = None
-    """Number of permits for each value of the key; None: it is a rate."""
+    """Number of permits for each value of the key; None: it is a rate, or the configuration has the numbers."""
     rate: float | None = None
     """Attempts per second for each value of the key."""
     burst: float | None = None
@@ -165,33 +166,10 @@ class StepLimit:
     on_limit: str = "wait"
     """Of a limit of tasks: `wait`, `cancel_new` or `cancel_running`."""
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Rule of a decision without a handler: the first one whose condition is true decides."""
-
-    then: tuple[str, ...]
-    """Steps to create."""
-    when: str | None = None
-    """Expression; None: the rule always applies."""
-    because: str | None = None
-    """Text of the reason, which may contain `${...}`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ForEach:
-    """List whose items a `batch_worker` step processes, one call of its handler for each."""
-
-    items: str
-    """Expression of the list."""
-    name: str = "item"
-    """Name of the item in the expressions of `inputs`."""
-    batch_size: int = 1
-    """Items of one instance of the step."""
-    on_error: str = "fail"
-    """`fail`, or `collect`: the failure of an item becomes its result."""
-    result_schema: Mapping[str, Any] | None = None
-    """Schema of the handler's result for one item; that of the step describes the list of all."""
+    @property
+    def is_named(self) -> bool:
+        """True for a limit whose numbers are in the configuration."""
+        return self.max_running is None and self.rate is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +199,8 @@ class StepPlan:
     input, `{step, path: [name...]}` in the result of a step above."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
+    requires: tuple[str, ...] = ()
+    """Tags that a worker must have to run the step, sorted."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -249,6 +229,14 @@ class StepPlan:
         """False for a step that only evaluates expressions, which the worker does itself."""
         return not self.rules and (self.for_each is None or self.type.is_pattern)
 
+    @property
+    def served_by(self) -> str:
+        """What a worker needs to run the step, in words, as `tasker.served_by` says it."""
+        if not self.requires:
+            return self.handler.callable
+        noun = "tag" if len(self.requires) == 1 else "tags"
+        return f"{self.handler.callable} with the {noun} {', '.join(self.requires)}"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -271,6 +259,10 @@ class Plan:
     environment: str | None = None
     concurrency: StepLimit | None = None
     """Limit of the tasks that are open at the same time, from their first step on."""
+    tenant: Mapping[str, Any] | None = None
+    """Place of the tenant's name in the input; None: only a submission names it."""
+    unique: Mapping[str, Any] | None = None
+    """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
@@ -392,6 +384,6 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values["rules"] = tuple(Rule(**{**rule, "then": tuple(rule["then"])}) for rule in values.get("rules", ()))
     values["for_each"] = ForEach(**values["for_each"]) if values.get("for_each") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
-    for key in ("depends_on", "publishes_events", "inherits"):
+    for key in ("depends_on", "publishes_events", "inherits", "requires"):
         values[key] = tuple(values.get(key, ()))
     return StepPlan(**values)

@@ -26,7 +26,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     entered = _enter(attempt, events)
     try:
         value = await handler.call(context_of(attempt, events))
-        ending: Ending = _settled(value, attempt, handler)
+        limit, above = attempt.result_limit_bytes, attempt.dependency_results
+        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # SystemExit too: a handler must not end the worker
@@ -45,18 +46,14 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         if handler.kind == "async":
             return _on_a_loop_of_its_own(call_async(attempt, handler))
         value = handler.call(context_of(attempt, events))
-        ending: Ending = _settled(value, attempt, handler)
+        limit, above = attempt.result_limit_bytes, attempt.dependency_results
+        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except BaseException as error:
         ending = result_of_stopped(error, handler.name)
     finally:
         _leave(attempt, entered)
         exit_forked_copy(process, handler.name)
     return with_events(ending, events.taken())
-
-
-def _settled(value: Any, attempt: Attempt, handler: ResolvedHandler) -> Ending:
-    limit, above = attempt.result_limit_bytes, attempt.dependency_results
-    return settle_return_value(value, attempt.step, handler.name, limit, above)
 
 
 class _NotWaitedFor(ThreadPoolExecutor):

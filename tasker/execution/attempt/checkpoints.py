@@ -1,4 +1,4 @@
-"""Positions that handlers save: storing them, and noticing a handler that does not move on."""
+"""Positions that a handler yields: saved before it is called again, and watched for a handler that repeats itself."""
 
 from __future__ import annotations
 

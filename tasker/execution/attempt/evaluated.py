@@ -9,7 +9,7 @@ from typing import Any
 
 from tasker.engine.retry import Fail, decide_failure
 from tasker.errors import NotStorable
-from tasker.execution.attempt.attempt import Attempt, Checkpoint, Ending
+from tasker.execution.attempt.attempt import Attempt, Checkpoint, ClaimLost, Ending
 from tasker.execution.attempt.settle import make_storable
 from tasker.expressions.mapping import MappingFailure
 from tasker.handlers.claims import KEPT_EVENTS, Failure, Success
@@ -19,7 +19,9 @@ from tasker.json_values import as_stored, encode
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import ForEach
 
-Call = Callable[[Attempt], Awaitable[Ending | None]]
+ItemEnd = Ending | ClaimLost | None
+"""Outcome of a call, or of a saved position; None: the position was refused."""
+Call = Callable[[Attempt], Awaitable[ItemEnd]]
 Save = Callable[[Attempt, Checkpoint], Awaitable[Attempt | Failure | None]]
 
 
@@ -65,7 +67,7 @@ class ItemCalls:
         self._call, self._save, self._judged = call, save, judged
         self._results: list[Any] = []
 
-    async def run(self) -> Ending | None:
+    async def run(self) -> ItemEnd:
         """Return the outcome of the attempt; None: the claim was lost."""
         try:
             scopes = item_scopes(self._each, self._attempt.claim.inputs, _scope(self._attempt))
@@ -73,7 +75,7 @@ class ItemCalls:
             return make_storable(replace(failure_of(error), handler=self._handler))
         if len(scopes) > 1 and (position := self._attempt.claim.checkpoint_data) is not None:
             self._results = list(position["accumulated_results"][RESULTS])
-        ending: Ending | None = None
+        ending: ItemEnd = None
         for number in range(len(self._results), len(scopes)):
             ending = await self._one(scopes[number][1], alone=len(scopes) == 1)
             if not isinstance(ending, Success):
@@ -85,7 +87,7 @@ class ItemCalls:
                 self._attempt = saved
         return self._complete(ending)
 
-    async def _one(self, scope: Mapping[str, Any], alone: bool) -> Ending | None:
+    async def _one(self, scope: Mapping[str, Any], alone: bool) -> ItemEnd:
         """Call the handler for one item, and note its result; return its outcome, a collected failure as a success."""
         ending = await self._outcome(scope, alone)
         if isinstance(ending, Success):
@@ -96,7 +98,7 @@ class ItemCalls:
             return Success(encode({}), events=failure.events)
         return ending
 
-    async def _outcome(self, scope: Mapping[str, Any], alone: bool) -> Ending | None:
+    async def _outcome(self, scope: Mapping[str, Any], alone: bool) -> ItemEnd:
         attempt = self._attempt
         try:
             inputs = attempt.plan.input_mappings[attempt.step.name].evaluate(scope)
@@ -122,7 +124,7 @@ class ItemCalls:
         decision = decide_failure(self._attempt.step.retry, claim.attempt, failure, 1.0, claim.times(monotonic()))
         return isinstance(decision, Fail)
 
-    async def _saved(self, ending: Success) -> Attempt | Ending | None:
+    async def _saved(self, ending: Success) -> Attempt | ItemEnd:
         """Return the attempt that goes on behind this item, or the end of the attempt."""
         count = len(self._results)
         position = Checkpoint(count, count, {RESULTS: self._results}, ending.events)
@@ -131,7 +133,7 @@ class ItemCalls:
         saved = await self._save(self._attempt, position)
         return position if isinstance(saved, Attempt) and saved.cancel.is_set() else saved
 
-    def _complete(self, ending: Ending | None) -> Success | Failure:
+    def _complete(self, ending: ItemEnd) -> Success | Failure:
         last = ending if isinstance(ending, Success) else Success(encode({}))
         try:
             encoded = encode({RESULTS: self._results}, limit_bytes=self._attempt.result_limit_bytes)

@@ -53,7 +53,6 @@ from tasker.handlers.claims import Claim, Failure, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
-from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.error_rules import ErrorOverride
@@ -64,34 +63,30 @@ if TYPE_CHECKING:
     from tasker.handlers.registry.registry import HandlerRegistry
 
 
-async def behind_breaker(
-    breakers: Breakers, attempt: Attempt, policy: StepBreaker, run: Callable[[Attempt], Awaitable[AttemptEnd]]
-) -> AttemptEnd:
-    """Run the attempt and record its outcome on the step's breaker; return `ClaimDeferred` while it is open."""
-    default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-    breaker = breakers.of_handler(policy.name or default_name, policy)
-    permit = breaker.should_allow()
-    if permit is None:
-        delay = max(1, math.ceil(breaker.retry_after * 1000))
-        return ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-    try:
-        end = await run(attempt)
-    except BaseException:
-        breaker.abandoned(permit)
-        raise
-    _report_to_breaker(breaker, permit, end)
-    return end
+REFUSED = "its checkpoint was refused"
 
 
-def _report_to_breaker(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
-    if isinstance(end, UnreportedEnd):
-        breaker.abandoned(permit)
-    elif end.failure is None:
-        breaker.record_success(permit)
-    elif end.failure.retryable:
-        breaker.record_failure(permit, end.failure.message)
-    else:
-        breaker.abandoned(permit)
+class BreakerPermit:
+    """Permission of the step's circuit breaker for one attempt; `refusal` says that the breaker is open."""
+
+    def __init__(self, breakers: Breakers, attempt: Attempt, policy: StepBreaker) -> None:
+        default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
+        self._breaker = breaker = breakers.of_handler(policy.name or default_name, policy)
+        self._permit, self.refusal = breaker.should_allow(), None
+        if self._permit is None:
+            delay = max(1, math.ceil(breaker.retry_after * 1000))
+            self.refusal = ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
+
+    def record(self, end: AttemptEnd | None) -> None:
+        """Record how the attempt ended; None: not at all, it raised."""
+        if self._permit is None:
+            return
+        if not isinstance(end, Result) or (end.failure is not None and not end.failure.retryable):
+            self._breaker.abandoned(self._permit)
+        elif end.failure is None:
+            self._breaker.record_success(self._permit)
+        else:
+            self._breaker.record_failure(self._permit, end.failure.message)
 
 
 class HandlerExecutor(Protocol):
@@ -182,18 +177,35 @@ class AttemptRunner:
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
+        if stopped := attempt.cancel.end_of(attempt.claim):
+            return stopped
+        policy, end = attempt.step.circuit_breaker, None
+        breaker = None if policy is None else BreakerPermit(self._breakers, attempt, policy)
+        if breaker is not None and breaker.refusal is not None:
+            return breaker.refusal
+        self._begin(attempt)
+        started = self._clock.monotonic()
+        try:
+            resolved = self._resolve(attempt)
+            ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
+            # The return value of a handler that was stopped may be half of its work.
+            end = attempt.cancel.end_of(attempt.claim) or self._settle(attempt, ending, started)
+            return end
+        finally:
+            if breaker is not None:
+                breaker.record(end)
+            self._end(attempt)
+
+    def _begin(self, attempt: Attempt) -> None:
         if not self._guarded:
             guard_forked_loop()
             self._guarded = True
         self._running.add(attempt)
-        try:
-            if attempt.step.circuit_breaker is None:
-                return await self._run(attempt)
-            return await behind_breaker(self._breakers, attempt, attempt.step.circuit_breaker, self._run)
-        finally:
-            self._running.discard(attempt)
-            if not self._running:
-                self._idle.set()
+
+    def _end(self, attempt: Attempt) -> None:
+        self._running.discard(attempt)
+        if not self._running:
+            self._idle.set()
 
     async def close(self, grace: float) -> None:
         """Refuse further attempts, wait `grace` seconds for the running ones, then stop and release the rest."""
@@ -207,86 +219,83 @@ class AttemptRunner:
             await self._processes.close()
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
-    async def _run(self, attempt: Attempt) -> AttemptEnd:
-        if stopped := attempt.cancel.end_of(attempt.claim):
-            return stopped
-        started = self._clock.monotonic()
+    def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Success | Failure | ClaimReleased:
+        """Return the attempt with its evaluated inputs and its handler, or what becomes of one without a handler."""
         if not attempt.step.has_handler:
             from tasker.execution.attempt.evaluated import evaluate  # needed for steps with expressions only
 
-            return self._end(attempt, evaluate(attempt), started)
+            return evaluate(attempt)
         try:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have the handler (design rule 16)
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
-            return self._end(attempt, role_mismatch(handler.name, *problem), started)
-        call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
+            return role_mismatch(handler.name, *problem)
+        if attempt.step.inputs is None or attempt.step.for_each is not None:  # each item has its own inputs
+            return attempt, handler
+        from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+
+        read = attempt.claim, attempt.task_context, attempt.dependency_results
+        inputs = mapped_inputs(attempt.plan, attempt.step, *read)
+        if isinstance(inputs, Failure):
+            return make_storable(replace(inputs, handler=handler.name))
+        return replace(attempt, inputs=inputs), handler
+
+    async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | ClaimLost:
+        """Call the handler until it has an outcome, over as many checkpoints as it yields.
+
+        Each call takes at most the step's timeout, and ends at the deadline of its task.
+        """
+        mode = self._mode(attempt, handler)
         if attempt.step.for_each is not None:
-            ending = await self._call_for_each(attempt, attempt.step.for_each, call, handler.name)
-            return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
-        if attempt.step.inputs is not None:
-            from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+            return await self._call_for_items(attempt, attempt.step.for_each, handler, mode)
+        return await self._call_again(attempt, handler, mode)
 
-            inputs = mapped_inputs(
-                attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
-            )
-            if isinstance(inputs, Failure):
-                return self._end(attempt, make_storable(replace(inputs, handler=handler.name)), started)
-            attempt = replace(attempt, inputs=inputs)
-        ending = await self._called(attempt, call, handler.name)
-        # The return value of a handler that was stopped may be half of its work.
-        return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
-
-    async def _called(
-        self, attempt: Attempt, call: Callable[[Attempt], Awaitable[Ending]], handler: str
-    ) -> Ending | None:
-        """Call the handler until it has a result; return None if the claim was lost."""
-        ending = await call(attempt)
-        if isinstance(ending, Checkpoint):
-            return await self._resume_from_checkpoint(attempt, ending, call, handler)
-        return ending
-
-    async def _call_for_each(
-        self, attempt: Attempt, each: ForEach, call: Callable[[Attempt], Awaitable[Ending]], handler: str
-    ) -> Ending | None:
+    async def _call_for_items(
+        self, attempt: Attempt, each: ForEach, handler: ResolvedHandler, mode: HandlerExecutor
+    ) -> Ending | ClaimLost:
         from tasker.execution.attempt.evaluated import ItemCalls  # needed for steps with `for_each` only
 
         def judged(failure: Failure) -> Failure:
             return OutcomeRedactor(attempt).failure(self._classified(attempt, failure))
 
-        call_item = partial(self._called, call=call, handler=handler) if each.batch_size == 1 else call
-        save_position = partial(save, limit=self._checkpoint_timeout, handler=handler)
-        return await ItemCalls(attempt, each, handler, call_item, save_position, judged).run()
+        call = self._call_again if each.batch_size == 1 else self._call_once
+        save_position = partial(save, limit=self._checkpoint_timeout, handler=handler.name)
+        calls = ItemCalls(attempt, each, handler.name, partial(call, handler=handler, mode=mode), save_position, judged)
+        return await calls.run() or ClaimLost(attempt.claim, REFUSED)
 
-    async def _call(self, attempt: Attempt, mode: HandlerExecutor, handler: ResolvedHandler) -> Ending:
-        """Call the handler, at most for its timeout and until the deadline of its task."""
+    async def _call_once(self, attempt: Attempt, handler: ResolvedHandler, mode: HandlerExecutor) -> Ending:
+        limit, ends_task = self._limit(attempt)
+        if limit <= 0 and ends_task:
+            return past_deadline(handler.name)
+        ending = await mode(attempt, handler, limit)
+        overran = ends_task and isinstance(ending, Failure) and ending.error_type == TIMED_OUT
+        return past_deadline(handler.name, limit) if overran else ending
+
+    async def _call_again(
+        self, attempt: Attempt, handler: ResolvedHandler, mode: HandlerExecutor
+    ) -> Ending | ClaimLost:
+        """Call the handler until it does not yield a checkpoint."""
+        progress = CheckpointProgress()
+        while True:
+            ending = await self._call_once(attempt, handler, mode)
+            if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
+                return ending
+            if failure := progress.failure(ending, handler.name):
+                return failure
+            saved = await save(attempt, ending, self._checkpoint_timeout, handler.name)
+            if not isinstance(saved, Attempt):
+                return saved or ClaimLost(attempt.claim, REFUSED)
+            if saved.cancel.is_set():
+                return ending
+            attempt = saved
+
+    def _limit(self, attempt: Attempt) -> tuple[float, bool]:
+        """Return how many seconds a call may take, and whether the deadline of the task ends it before its timeout."""
         timeout = attempt.step.timeout_seconds
         limit = self._default_timeout if timeout is None else timeout
         left = attempt.claim.seconds_left(monotonic())
-        if left is None or left >= limit:
-            return await mode(attempt, handler, limit)
-        if left <= 0:
-            return past_deadline(handler.name)
-        ending = await mode(attempt, handler, left)
-        overran = isinstance(ending, Failure) and ending.error_type == TIMED_OUT
-        return past_deadline(handler.name, left) if overran else ending
-
-    async def _resume_from_checkpoint(
-        self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
-    ) -> Ending | None:
-        """Save the position and call the handler again, as often as it yields; return None if the claim was lost."""
-        progress = CheckpointProgress()
-        while isinstance(ending, Checkpoint) and attempt.cancel.may_save():
-            if failure := progress.failure(ending, handler):
-                return failure
-            saved = await save(attempt, ending, self._checkpoint_timeout, handler)
-            if not isinstance(saved, Attempt):
-                return saved
-            if saved.cancel.is_set():
-                return ending
-            attempt, ending = saved, await again(saved)
-        return ending
+        return (limit, False) if left is None or left >= limit else (left, True)
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
@@ -318,12 +327,15 @@ class AttemptRunner:
             self._processes = SubprocessExecutor(self._process_count, self._stop_grace, self._waits)
         return await self._processes.run(attempt, handler, limit)
 
-    def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
+    def _settle(self, attempt: Attempt, ending: Ending | UnreportedEnd, started: float) -> AttemptEnd:
+        """Return the result to report, with a failure classified and redacted, or the end of an attempt without one."""
+        if isinstance(ending, UnreportedEnd):
+            return ending
         if isinstance(ending, Snooze):
             return self._snoozed(attempt, ending, started)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
-        if not isinstance(ending, (Success, Failure)):
-            return ClaimLost(attempt.claim, "its checkpoint was refused")
+        if isinstance(ending, Checkpoint):
+            return ClaimLost(attempt.claim, REFUSED)
         if isinstance(ending, Failure):
             ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
@@ -338,7 +350,7 @@ class AttemptRunner:
     def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
         left = attempt.claim.seconds_left(monotonic())
         if left is not None and snooze.delay_ms >= left * 1000:
-            return self._end(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
+            return self._settle(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
         reason = OutcomeRedactor(attempt).over(snooze.reason)
         return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
 

@@ -44,7 +44,7 @@ from tasker.services.configuration.sources import (
 )
 from tasker.services.configuration.warnings import made_for_others, overridden_variables
 from tasker.settings.addresses import BackendSettings
-from tasker.settings.catalogue import by_path
+from tasker.settings.catalogue import set_paths
 from tasker.settings.check import SettingProblem, check, render
 from tasker.settings.execution import Execution
 from tasker.settings.inherited import Resolved, resolved
@@ -110,6 +110,11 @@ class Configuration:
     def values(self) -> dict[str, Any]:
         """Return all effective values as nested mappings, including the tables of backends without a model."""
         return deep_merge(self.effective.settings.to_dict(), nested({BACKEND_TABLE: self.backends}))
+
+    @property
+    def changed_at(self) -> datetime | None:
+        """When the newest of its files was last written; None without files."""
+        return max((layer.changed_at for layer in self.layers if layer.changed_at is not None), default=None)
 
     def value(self, path: str) -> Any:
         """Return the value of a parameter, or a table as nested mappings."""
@@ -353,5 +358,6 @@ def all_differences(one: Configuration, other: Configuration) -> list[tuple[str,
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
     """Return (path, value in `one`, value in `other`) of every parameter that differs, inherited values included."""
-    left, right = (dict(leaves(resolved(settings).settings.to_dict())) for settings in (one, other))
-    return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])
+    left, right = (resolved(settings).settings.to_dict() for settings in (one, other))
+    pairs = ((path, find(left, path), find(right, path)) for path, _ in set_paths(left, right))
+    return ((path, before, after) for path, before, after in pairs if before != after)

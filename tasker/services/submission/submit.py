@@ -14,13 +14,14 @@ from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.answers import EagerStarter, SubmitAnswer
 from tasker.engine.calls import Engine
-from tasker.engine.identity import identity_hash
+from tasker.engine.identity import identity_hash, plan_key
 from tasker.engine.plans import PlanStore, RegisteredPlan
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, TemplateError, UsageError
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.check import as_dict, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.input_keys import tenant_of, unique_item
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
@@ -43,7 +44,8 @@ class Submission:
     seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
     from its start, it is cancelled. `deadline` is a time, or a duration from the start of the task: when it has passed,
     the open steps fail. Without these options the template's apply. `correlation_id` defaults to the task's
-    own id. `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
+    own id. `tenant` is for whom the task runs; without it, what the template finds in the input.
+    `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -61,6 +63,7 @@ class Submission:
     delay: timedelta | float | str | None = None
     expires_in: timedelta | float | str | None = None
     deadline: datetime | timedelta | float | str | None = None
+    tenant: str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -80,15 +83,20 @@ class SubmissionOptions(TypedDict, total=False):
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
+    tenant: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps."""
+    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps.
+
+    `unique`: the existing task runs under the same unique key of its template.
+    """
 
     task_uuid: str
     step_count: int
     created: bool = True
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +153,9 @@ class DraftFactory:
         require_fit(plan, input_values)
         task_id = task_id or self.new_id()
         context = encode(input_values, limit_bytes=self._limit)
+        tenant = tenant_of(plan, request.tenant, input_values)
         identity = identity_hash(
-            f"{plan.namespace}/{plan.name}/{plan.version}",
+            plan_key(f"{plan.namespace}/{plan.name}/{plan.version}", tenant),
             plan.identity_strategy,
             input_values,
             check_key(request.idempotency_key),
@@ -158,6 +167,8 @@ class DraftFactory:
             **option_item(request, self._limit),
             "context": context,
             **trace_item(request),
+            **({} if tenant is None else {"tenant": tenant}),
+            **unique_item(plan, input_values, tenant),
             **start_item(request.run_at, request.delay),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),
@@ -216,6 +227,8 @@ class Submitter:
         starter: EagerStarter | None = None,
     ) -> SubmissionResult:
         """Create one task; with `on_duplicate="return"`, return the existing one of the same identity, if any.
+
+        While a task of the same unique key runs, that one is returned, whatever `on_duplicate` says.
 
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
@@ -327,6 +340,8 @@ def submitted(
     task_uuid, state, steps = existing or (None, None, 0)
     if task_uuid == draft.task_uuid:  # created by an earlier call whose answer was lost
         return SubmissionResult(draft.task_uuid, steps)
+    if existing is None and (running := answer.running.get(draft.task_uuid)):
+        return SubmissionResult(running[0], running[2], created=False, unique=True)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
         task_uuid=task_uuid,

@@ -112,6 +112,12 @@ REASONS: Final[Mapping[str, Reason]] = {
         "the next claim, or a sweep, puts it into the queue",
         by_any_process=True,
     ),
+    "untagged": Reason(
+        "no live worker of the namespace {namespace} has the tag {tags}: refused by {refused_by}"
+        "[, last since {refused_since}]",
+        "start one that has it: tasker worker --namespace {namespace} --tags {tags} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
     "nobody": Reason(
         "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
         "about to stop]",

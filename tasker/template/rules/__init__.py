@@ -7,7 +7,7 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, inputs, times
+from tasker.template.rules import conditions, declarations, inputs, submissions, times
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -25,6 +25,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     conditions.keys_fit_their_step,
     conditions.rules_name_their_branches,
     conditions.handlers_are_names,
+    times.each_limit_once,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -47,5 +48,6 @@ def check_rules(graph: DependencyGraph, document: Mapping[str, Any], written: Ma
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document)
+    submissions.places_fit_the_input(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,8 @@ def test_first_rule_that_applies_creates_its_steps(database_url: str, tmp_path: 
 
 
 CHAIN = "".join(
-    f'  - {{name: s{n}, handler: plain, dependencies: [{f"s{n - 1}" if n else "quote"}], when: "input.amount > {n}.0"}}\n'
-    for n in range(6)
+    f'  - {{name: {name}, handler: plain, dependencies: [{above}], when: "input.amount > {number}.0"}}\n'
+    for number, (above, name) in enumerate(pairwise(["quote", *(f"s{number}" for number in range(6))]))
 )
 
 

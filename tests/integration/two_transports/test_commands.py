@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
+from getpass import getuser
+from socket import gethostname
 
 import pytest
 
+from tasker.version import __version__ as RELEASE
 from tests.integration.two_transports.conftest import Served
+from tests.support.recorded import assert_recorded
+from tests.support.repository import ROOT
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 MOVING = re.compile(
-    r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b(\d+ m )?\d+(\.\d+)? ?(ms|s|min|h)\b( ago)?|"
-    r'"oldest_seconds": [\d.]+|'
+    r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b(\d+ [dm] )?\d+(\.\d+)? ?(ms|s|min|h)\b( ago| \d+ m\b)?|"
+    r'"(oldest|mean|max|task|step)_seconds": [\d.]+|"(mean|p95)_ms": \d+|"pid": \d+|worker [0-9a-f]{8}\b|'
+    r'"(submitted|failed_attempts)": \d+|in the last minute .*|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00)?|\d\d:\d\d:\d\d(\.\d+)?"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00)?|\d\d:\d\d:\d\d(\.\d+)?"
 )
 """What is another number at another moment."""
+HERE = re.compile(
+    rf"\b({re.escape(getuser())}|{re.escape(gethostname())}( +\d+)?|{re.escape(RELEASE)})\b|{re.escape(str(ROOT))}|"
+    r"((?<=\.py:)|(?<=line ))\d+|\b[0-9a-f]{16}\b"
+)
+"""Who runs the tests, and where; lines of code, and fingerprints, which depend on them."""
 
 EXACT = [
     "task list",
@@ -188,33 +199,41 @@ def told(served: Served, place: str, command: str, **names: str) -> tuple[int, s
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("command", EXACT)
-def test_both_transports_print_the_same(served: Served, command: str) -> None:
-    assert told(served, "server", command) == told(served, "database", command)
-
-
 def without_moments(answer: tuple[int, str, str]) -> tuple[int, str, str]:
     code, *texts = answer
     found: dict[str, str] = {}
     named = [UUID.sub(lambda uuid: found.setdefault(uuid[0], f"uuid {len(found)}"), text) for text in texts]
-    output, errors = (re.sub(r" +|─+", " ", MOVING.sub("moment", text)) for text in named)
+    output, errors = (re.sub(r" +|─+", " ", HERE.sub("here", MOVING.sub("moment", text))) for text in named)
     return code, output, errors
 
 
-@pytest.mark.parametrize("command", AT_ANOTHER_MOMENT)
-def test_both_transports_print_the_same_but_for_the_moment(served: Served, command: str) -> None:
-    server, database = (without_moments(told(served, place, command)) for place in ("server", "database"))
-    assert server == database
+def record(texts: dict[str, str], command: str, answer: tuple[int, str, str]) -> None:
+    """Append the command and its answer to the text of its group."""
+    code, output, errors = answer
+    lines = [f"$ tasker {command}" + (f"  # exit {code}" if code else ""), *output.splitlines()]
+    lines += [f"stderr: {line}" for line in errors.splitlines()]
+    group = command.split()[0]
+    texts[group] = texts.get(group, "") + "".join(f"{line.rstrip()}\n" for line in [*lines, ""])
 
 
-@pytest.mark.parametrize("purpose", CHANGING)
-def test_both_transports_change_the_same(served: Served, purpose: str) -> None:
-    for command in CHANGING[purpose]:
-        found = [
-            without_moments(told(served, place, command, TASK=served.tasks.get(purpose, ["", ""])[number], KEY=place))
-            for number, place in enumerate(("server", "database"))
-        ]
-        assert found[0] == found[1], command
+def test_commands_print_what_is_recorded_over_both_transports(served: Served) -> None:
+    """In this order: what a command prints depends on what was changed before."""
+    texts: dict[str, str] = {}
+    for command in (*EXACT, *AT_ANOTHER_MOMENT):
+        server, database = (told(served, place, command) for place in ("server", "database"))
+        assert without_moments(server) == without_moments(database), command
+        assert server == database or command in AT_ANOTHER_MOMENT, command
+        record(texts, command, without_moments(database))
+    for purpose, commands in CHANGING.items():
+        tasks = served.tasks.get(purpose, ["", ""])
+        for command in commands:
+            server, database = (
+                without_moments(told(served, place, command, TASK=tasks[number], KEY=place))
+                for number, place in enumerate(("server", "database"))
+            )
+            assert server == database, command
+            record(texts, command, database)
+    assert_recorded("commands", texts)
 
 
 @pytest.mark.parametrize("place", ["database", "server"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.unit.template.cases import GOOD, Case
 from tests.unit.template.support import HEAD, steps
 
@@ -51,13 +53,13 @@ ENVIRONMENT = "environments: {test: {steps: [{name: NAME, INPUTS: {x: 2}}]}}\n"
 
 
 def chain(length: int) -> str:
-    return flow(
-        "\n".join(
-            f"- {{name: s{n}, handler: h, dependencies: [{f's{n - 1}' if n else 'quote'}], {MARKED if n == 50 else 'when'}: "
-            '"input.amount > 1.0"}'
-            for n in range(length)
-        )
-    )
+    """Conditions one after the other; the key of the 51st is marked."""
+    names = ["quote", *(f"s{number}" for number in range(length))]
+    lines = [
+        f'- {{name: {name}, handler: h, dependencies: [{above}], when: "input.amount > 1.0"}}'
+        for above, name in pairwise(names)
+    ]
+    return flow("\n".join(lines[:50] + [line.replace("when:", f"{MARKED}:") for line in lines[50:51]] + lines[51:]))
 
 
 MARKED = "«when»"
@@ -122,7 +124,7 @@ CONDITIONS = (
         "depend on `a`",
         flow('- {name: a, handler: h, when: "true"}\n- {name: b, handler: h, dependencies: [a]}'),
     ),
-    Case("T068", chain(52), "decide more in one step", chain(50).replace("«", "").replace("»", "")),
+    Case("T068", chain(52), "decide more in one step", chain(50)),
     Case("T021", flow("- «{name: a}»"), "`handler` is missing", RULES),
     Case("T024", rules("«[]»"), "the list is empty", RULES),
     Case(

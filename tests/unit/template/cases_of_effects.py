@@ -189,6 +189,37 @@ EFFECTS = (
         "cancel_new",
         top("concurrency: {limit: 1, on_limit: cancel_new}"),
     ),
+    Case("T125", step("limits: [mail, sms, «mail»]"), "keep one of them", step("limits: [mail, sms]")),
+    Case("T026", step("limits: [«my mail»]"), "table of the configuration", step("limits: [my-mail]")),
+    Case("T021", step("limits: [«{key: input.customer}»]"), "`name`", step("limits: [{name: m, key: input.c}]")),
+    Case(
+        "T116",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, limits: [x, {name: m, key: «steps.a.at»}]}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], limits: [x, {name: m, key: steps.a.at}]}"
+        ),
+    ),
+    Case("T023", top("unique: «always»"), "while_running", top("unique: while_running")),
+    Case("T020", top("unique: {«keys»: input.customer}"), "did you mean `key`?", top("unique: {key: input.customer}")),
+    Case("T116", top("unique: {key: «customer.id»}"), "input.customer.id", top("unique: {key: input.customer.id}")),
+    Case(
+        "T116",
+        top("unique: {key: «steps.a.customer»}"),
+        "write input.NAME",
+        top("unique: {key: input.customer}"),
+    ),
+    Case(
+        "T130",
+        top(
+            "input_schema: {properties: {customer: {properties: {id: {}}, additionalProperties: false}}}\n"
+            "unique: {key: «input.customer.ids»}"
+        ),
+        "did you mean `id`?",
+        top("input_schema: {properties: {customer: {}}}\nunique: {key: input.customers.id}"),
+    ),
+    Case("T116", top("tenant: {from: «tenant»}"), "input.customer.id", top("tenant: input.tenant")),
     Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
     Case("T118", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
     Case("T118", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),

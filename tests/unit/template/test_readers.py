@@ -129,6 +129,8 @@ def without(location: Location) -> Any:
         inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
     elif location[-1] in OTHERWISE and ("rules" in location[:-1] or "for_each" in location):
         inside[location[-1]] = OTHERWISE[str(location[-1])]
+    elif location == ("unique", "key"):
+        data["unique"] = "while_running"
     else:
         del inside[location[-1]]
     if location[-1] == "rules":

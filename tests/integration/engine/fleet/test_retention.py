@@ -193,6 +193,7 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
         "insert into tasker.pauses (namespace_id, task_uuid, actor, reason, paused_at) values (1, %s, 'a', '', now())",
         task,
     )
+    lab.one.execute("insert into tasker.unique_keys values (1, 'flow', 'x', %s)", task)
     lab.two.core("replay_plan", {"rate": 10, "actor": "ann", "why": "", "limit": 10})
     lab.one.execute("update tasker.dlq_replays set state = 'cancelled', finished_at = now()")
     lab.one.execute("update tasker.tasks_dlq set resolution_status = 'permanently_failed' where task_uuid = %s", task)

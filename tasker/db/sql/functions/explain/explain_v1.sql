@@ -139,10 +139,12 @@ as $$
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
         when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
       when o.pause is not null then 'paused'
-      when o.rule_id is not null then case when (select r.rate from tasker.limit_rules r
-          where r.rule_id = o.rule_id) is null then 'limited' else 'rated' end
+      when o.rule_id is not null then case when tasker.lacks_tokens(o.rule_id, o.value) then 'rated'
+        else 'limited' end
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
-        when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
+        when o.takers->'refused' = o.takers->'unreadable' then 'unreadable'
+        when (select tasker.missing_tags(t.namespace, t.template_id, o.ordinal) from task t) is not null
+        then 'untagged' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over'
         else 'held' end
       when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep'
@@ -161,7 +163,7 @@ as $$
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
       when j.reason in ('limited', 'rated') then jsonb_build_object('key', j.rule_id || ' ' || j.value)
-      when j.reason in ('unserved', 'unreadable') or j.refused then jsonb_build_object('ordinal', j.ordinal)
+      when j.reason in ('unserved', 'unreadable', 'untagged') or j.refused then jsonb_build_object('ordinal', j.ordinal)
       else '{}' end as extra
     from judged j
   ), grouped as (
@@ -206,12 +208,15 @@ as $$
   ), every as (
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
-      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable', 'held') then
+      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable',
+          'untagged', 'held') then
         coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
         || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace,
           'handlers', case when g.reason in ('nobody', 'unserved') then (
           select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
-          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end)
+          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end,
+          'tags', case when g.reason = 'untagged' then
+          to_jsonb(tasker.missing_tags(t.namespace, t.template_id, g.ordinals[1])) end)
         else '{}' end as extra, g.first
     from grouped g cross join fact f cross join task t
     union all
@@ -228,7 +233,7 @@ as $$
     where t.gates & 256 <> 0 and t.step is null
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun',
-        'unserved', 'unreadable', 'nobody',
+        'unserved', 'untagged', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'scheduled',
         'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e
