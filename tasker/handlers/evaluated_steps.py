@@ -11,7 +11,8 @@ from typing import Any
 from tasker.expressions.mapping import computed, value_of
 from tasker.expressions.values import Budget
 from tasker.handlers.outcome_forms import BATCH_KEY, DECISION_KEY, WIRE, BatchType, DecisionType
-from tasker.template.plan import ForEach, Rule, StepPlan
+from tasker.template.condition_plans import ForEach, Rule
+from tasker.template.plan import StepPlan
 
 SHOWN = 200
 """Characters of a condition that its reason shows."""

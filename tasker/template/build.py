@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
 from tasker.template.generated_steps import RULES, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
-from tasker.template.plan import BatchSettings, ForEach, HandlerRef, Plan, Rule, StepBreaker, StepLimit, StepPlan
+from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.template.breaker_keys import CIRCUIT_BREAKER
 from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
@@ -205,31 +206,6 @@ EXECUTION = Mapping(
             "memory_mb",
             Number(whole=True, minimum=64, maximum=1024 * 1024),
             "Memory that the process may hold, in MB, with Python itself; only with `mode: process`.",
-        ),
-    ),
-)
-
-CIRCUIT_BREAKER = Mapping(
-    "`circuit_breaker`",
-    (
-        Key("name", NAME_TEXT, "What the handler depends on; in a worker the steps that name it share one breaker."),
-        Key(
-            "failure_threshold",
-            Number(whole=True, minimum=1, maximum=100),
-            "Failures in a row that open it.",
-            default=5,
-        ),
-        Key(
-            "timeout_seconds",
-            Number(above=0, maximum=86_400),
-            "Seconds that it puts attempts off before it lets one through as a trial.",
-            default=30,
-        ),
-        Key(
-            "success_threshold",
-            Number(whole=True, minimum=1, maximum=100),
-            "Successful trials in a row that close it.",
-            default=2,
         ),
     ),
 )

@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
+from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
-from tasker.template.plan import Plan, RetryPolicy, Rule, StepLimit, StepPlan
+from tasker.template.plan import Plan, RetryPolicy, StepLimit, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
 from tasker.template.step_types import DEFAULT

@@ -16,8 +16,8 @@ from tasker.handlers.claims import KEPT_EVENTS, Failure, Success
 from tasker.handlers.evaluated_steps import evaluated_result, item_scopes
 from tasker.handlers.step_inputs import failure_of, scope_of
 from tasker.json_values import as_stored, encode
+from tasker.template.condition_plans import ForEach
 from tasker.template.generated_steps import RESULTS
-from tasker.template.plan import ForEach
 
 ItemEnd = Ending | ClaimLost | None
 """Outcome of a call, or of a saved position; None: the position was refused."""

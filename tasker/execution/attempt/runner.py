@@ -55,8 +55,9 @@ from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
+from tasker.template.condition_plans import ForEach
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import ForEach, StepBreaker
+from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor

@@ -11,7 +11,8 @@ from tasker.engine.exchange import CLAIM_BYTES, inputs_of, too_large_of
 from tasker.engine.plans import PlanStore
 from tasker.errors import StepNotFound, TaskerError
 from tasker.handlers.step_inputs import scope_of
-from tasker.template.plan import ForEach, Plan, StepPlan
+from tasker.template.condition_plans import ForEach
+from tasker.template.plan import Plan, StepPlan
 
 
 async def step_inputs(engine: Engine, plans: PlanStore, step: Mapping[str, Any]) -> dict[str, Any]:
