@@ -18,6 +18,7 @@ from tasker.expressions.syntax import (
     OPTIONAL,
     STEP,
     TYPE,
+    UNDESCRIBED,
     Node,
     Problem,
     is_optional,
@@ -58,6 +59,8 @@ class CheckScope:
     """All steps of the template."""
     step: str = ""
     """Name of the step, for messages."""
+    strict: bool = False
+    """Whether a value that no schema describes is a problem where its fields are read."""
 
 
 _FUNCTION_TYPES: Mapping[str, Type] = {
@@ -86,6 +89,7 @@ class Checker:
         self._scope = scope
         self._names = {**scope.names, STEPS: ANY}
         self._present: frozenset[Path] = frozenset()
+        self._undescribed: list[Path] = []
 
     def check(self, node: Node) -> Type:
         """Return the type of the node's value."""
@@ -133,9 +137,20 @@ class Checker:
         if _is_steps(node.args[0]) and STEPS not in self._scope.names:
             return self._result(node, must_exist)
         owner = self.check(node.args[0])
+        if owner is ANY and self._scope.strict:
+            self._report_undescribed(node.args[0])
         if is_optional(node.args[0]):
             must_exist = False
         return self._narrowed(node, self._member(owner, str(node.key), node, must_exist))
+
+    def _report_undescribed(self, node: Node) -> None:
+        """Report the value of a path whose fields are read, unless it belongs to a value that was reported."""
+        path = path_of(node)
+        if path is None or any(path[: len(other)] == other for other in self._undescribed):
+            return
+        self._undescribed.append(path)
+        hint = f"give `{path[1]}` a `result_schema`" if len(path) == 2 and path[0] == STEPS else "describe its fields"
+        self._report(UNDESCRIBED, f"no schema describes `{written(node)}`", node, hint)
 
     def _result(self, node: Node, must_exist: bool) -> Type:
         """Return the type of a step's result."""

@@ -85,18 +85,24 @@ def _without_collections() -> Iterator[None]:
 
 @_without_collections()
 def compile_text(
-    text: str, *, file: str = "<string>", environment: str | None = None, rules: TemplateRules = ()
+    text: str,
+    *,
+    file: str = "<string>",
+    environment: str | None = None,
+    rules: TemplateRules = (),
+    strict: bool = False,
 ) -> CompileResult:
     """Compile every template in a text.
 
     `file` is the name in diagnostics; `environment` selects the overrides to apply; `rules` are those of plugins,
-    applied after the built-in ones. Never raises: every problem of the text is a diagnostic, and a document with an
+    applied after the built-in ones. `strict` adds warnings about values that no schema describes or that nothing reads.
+    Never raises: every problem of the text is a diagnostic, and a document with an
     error yields no plan.
     """
     report = Report(file, text)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
     for document in read_documents(text, report):
-        result = _compile_document(document, report, environment, rules)
+        result = _compile_document(document, report, environment, rules, strict)
         if result is not None:
             _report_second(result[0], document.node, compiled, report)
             compiled.setdefault(_identity(result[0]), result)
@@ -117,14 +123,14 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
 
 
 def _compile_document(
-    source: Document, report: Report, environment: str | None, rules: TemplateRules
+    source: Document, report: Report, environment: str | None, rules: TemplateRules, strict: bool
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
     reading = DocumentReading(report, source.node.location)
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     written, complete = make_drafts(document.get("steps", ()), reading)
     drafts = with_generated_steps(written)
     graph = build_graph(drafts, complete and "steps" in document)
-    check_rules(graph, document, {draft.name: draft for draft in written})
+    check_rules(graph, document, {draft.name: draft for draft in written}, strict)
     overridden_inputs_exist(graph.steps, document, reading)
     check_schedules(document, reading)
     check_overrides(written, document, reading)

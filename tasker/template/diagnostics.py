@@ -97,6 +97,8 @@ WARNINGS = {
     "T074": "A convergence that is not declared as one",
     "T075": "A publisher that cannot be found",
     "T076": "An event that no step publishes",
+    "T077": "A value that no schema describes, with `--strict`",
+    "T078": "A property that nothing reads, with `--strict`",
     "T079": "A rule that never applies, or a branch that no rule takes",
     "T080": "max_attempts: 0",
     "T081": "max_attempts without effect",

@@ -190,6 +190,9 @@ class SchemaKey:
         if not isinstance(node.value, dict):
             return wrong_type("a JSON Schema, which is a mapping", node, reading)
         schema = node.plain()
+        properties = node.value["properties"].node.value if "properties" in node.value else None
+        for name, entry in properties.items() if isinstance(properties, dict) else ():
+            reading.mark((*path, "properties", name), entry.node.location, entry.key)
         for problem in schema_problems(schema):
             reading.report.add(
                 "T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).location

@@ -41,13 +41,15 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 
 
-def check_rules(graph: DependencyGraph, document: Mapping[str, Any], written: Mapping[str, StepDraft]) -> None:
+def check_rules(
+    graph: DependencyGraph, document: Mapping[str, Any], written: Mapping[str, StepDraft], strict: bool
+) -> None:
     """Apply every rule; `written` are the steps as their author wrote them, by name."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
-    inputs.expressions_fit(graph, document)
+    inputs.expressions_fit(graph, document, strict)
     submissions.places_fit_the_input(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ from tasker.template.documents import StepDraft, entries
 from tasker.template.generated_steps import RESULTS
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
+from tasker.template.rules.unread import paths_read, report_unread
 from tasker.template.step_types import Origin
 from tasker.template.yaml.positions import position_inside
 
@@ -23,16 +25,31 @@ if TYPE_CHECKING:
     from tasker.template.plan import Plan, StepPlan
     from tasker.template.step_types import StepType
 
-CODES = {"syntax": "T090", "name": "T091", "type": "T092", "optional": "T093", "step": "T094", "branch": "T095"}
+CODES = {
+    "syntax": "T090",
+    "name": "T091",
+    "type": "T092",
+    "optional": "T093",
+    "step": "T094",
+    "branch": "T095",
+    "undescribed": "T077",
+}
+    "undescribed": "T077"
+}
 
 
-def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """Check every expression of every step; what a step reads is checked if the graph has no cycle."""
+def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any], strict: bool) -> None:
+    """Check every expression of every step; what a step reads is checked if the graph has no cycle.
+
+    `strict`: warn about values that no schema describes, and about described ones that nothing reads.
+    """
     steps = [step for step in graph.steps.values() if KEYS.intersection(step.values)]
     overridden = _overridden_inputs(graph, document)
     if not steps and not overridden:
         return
-    scopes = None if graph.cyclic else _Scopes(graph, document)
+    scopes = None if graph.cyclic else _Scopes(graph, document, strict)
+    if strict and not graph.cyclic:
+        report_unread(graph, document, _all_paths(graph))
     for step in steps:
         scope = scopes.of(step) if scopes and step.name not in graph.tainted else None
         for text in _expressions(step):
@@ -43,6 +60,19 @@ def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any]) -> None
 
 KEYS = frozenset({"inputs", "rules", "for_each"})
 """Keys with expressions; `when` has become a rule of its own step."""
+
+
+def _all_paths(graph: DependencyGraph) -> Iterator[tuple[Any, ...]]:
+    from tasker.expressions.mapping import Part, split_text
+    from tasker.expressions.syntax import ExpressionError, parse
+
+    for step in graph.steps.values():
+        for text in _expressions(step):
+            with suppress(ExpressionError):  # reported elsewhere
+                parts = [Part(0, text.text)] if text.wants is not None else split_text(text.text)
+                for part in parts:
+                    if isinstance(part, Part):
+                        yield from paths_read(parse(part.text))
 
 
 class _Text(NamedTuple):
@@ -199,8 +229,8 @@ def with_item(scope: CheckScope, items: str, name: str) -> CheckScope:
 class _Scopes:
     """Scopes of the expressions of each step."""
 
-    def __init__(self, graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-        self._graph, self._above = graph, Ancestry(graph.parents)
+    def __init__(self, graph: DependencyGraph, document: Mapping[str, Any], strict: bool) -> None:
+        self._graph, self._above, self._strict = graph, Ancestry(graph.parents), strict
         self._names = types_of_names(document.get("input_schema"))
         self._results = {
             name: type_of_result(step.type, step.values.get("result_schema"), "for_each" in step.values)
@@ -216,6 +246,7 @@ class _Scopes:
             uncertain=_Uncertain(step.name, self._graph),
             known=self._graph.steps,
             step=step.title,
+            strict=self._strict,
         )
         if step.made_for is None and step.type is not None and step.type.is_pattern and "for_each" in step.values:
             each = step.values["for_each"]

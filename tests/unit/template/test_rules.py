@@ -13,7 +13,7 @@ from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.support import marked, place
 
 CASES = (*cases.CASES, *EFFECTS, *CONDITIONS)
-FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T086", "T126"}
+FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T077", "T078", "T086", "T126"}
 """Codes of files, handlers and plugins, which need more than a text."""
 
 
