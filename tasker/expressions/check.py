@@ -5,11 +5,10 @@ The check reports only what is certain: a value about which the schemas say noth
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tasker.dataclasses import dataclass
+from tasker.expressions.check_scope import CheckScope
 from tasker.expressions.functions import FUNCTIONS, METHODS
 from tasker.expressions.syntax import (
     BRANCH,
@@ -45,22 +44,6 @@ from tasker.expressions.types import (
 STEPS = "steps"
 Path = tuple[Any, ...]
 """Names and constant indexes from a name in scope: `("input", "items", 0)`."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckScope:
-    """Names in scope of an expression, and results of the steps above, which it reads as `steps.NAME`."""
-
-    names: Mapping[str, Type]
-    steps: Mapping[str, Type] = field(default_factory=dict)
-    uncertain: Container[str] = frozenset()
-    """Steps above that may not exist: branches that a decision may not take."""
-    known: Container[str] = frozenset()
-    """All steps of the template."""
-    step: str = ""
-    """Name of the step, for messages."""
-    strict: bool = False
-    """Whether a value that no schema describes is a problem where its fields are read."""
 
 
 _FUNCTION_TYPES: Mapping[str, Type] = {

@@ -18,7 +18,7 @@ from tasker.template.step_types import Origin
 from tasker.template.yaml.positions import position_inside
 
 if TYPE_CHECKING:
-    from tasker.expressions.check import CheckScope
+    from tasker.expressions.check_scope import CheckScope
     from tasker.expressions.mapping import Part
     from tasker.expressions.syntax import Problem
     from tasker.expressions.types import Type
@@ -33,8 +33,6 @@ CODES = {
     "step": "T094",
     "branch": "T095",
     "undescribed": "T077",
-}
-    "undescribed": "T077"
 }
 
 
@@ -193,7 +191,8 @@ def type_of_result(type_: StepType | None, result_schema: Any, repeated: bool) -
 
 def types_of_inputs(plan: Plan, step: StepPlan) -> dict[str, Type]:
     """Return the types of those inputs of a compiled step that consist of one expression."""
-    from tasker.expressions.check import Checker, CheckScope
+    from tasker.expressions.check import Checker
+    from tasker.expressions.check_scope import CheckScope
     from tasker.expressions.mapping import Part, split_text
     from tasker.expressions.syntax import parse
 
@@ -238,7 +237,7 @@ class _Scopes:
         }
 
     def of(self, step: StepDraft) -> CheckScope:
-        from tasker.expressions.check import CheckScope
+        from tasker.expressions.check_scope import CheckScope
 
         scope = CheckScope(
             names=self._names,

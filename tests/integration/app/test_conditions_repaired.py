@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import tasker
-from tests.support.command_line import write_workflow
+from tests.support.command_line import invoke, write_workflow
 
 BY = {"actor": "ada", "reason": "by hand"}
 HANDLERS = """
@@ -154,3 +154,46 @@ async def test_rerun_decides_conditions_and_lists_anew(database_url: str, tmp_pa
     assert last.results["end"] == again.results["end"]
     assert {step.name for step in last.steps.values() if step.attempts} == {"work_002", "end"}
     assert last.steps["pay.when"].reused_from == again.task_uuid
+
+
+SENSITIVE = """
+name: sensitive
+namespace: conditions
+version: 1.0.0
+input_schema: {type: object, required: [items], properties: {items: {type: array}}}
+steps:
+  - name: work
+    handler: token
+    execution: {mode: process}
+    for_each: {in: input.items, batch_size: 2, on_error: collect}
+    retry: {max_attempts: 1}
+    result_schema:
+      type: object
+      required: [token]
+      properties: {token: {$ref: "#/$defs/secret"}}
+      $defs: {secret: {type: string, x-sensitive: true}}
+  - name: end
+    type: deferred_convergence
+    handler: plain
+    dependencies: [work]
+"""
+TOKEN = """
+
+@step_handler("token")
+@inputs("item")
+def token(item):
+    return {"token": item} if item else {}
+"""
+
+
+def test_results_of_items_are_validated_and_redacted_one_by_one(database_url: str, tmp_path: Path) -> None:
+    workflow = write_workflow(tmp_path / "flow", SENSITIVE, HANDLERS + TOKEN)
+    with tasker.SyncApp(database_url) as app:
+        report = app.run(workflow, {"items": ["s3cr3t-a", "", "s3cr3t-b"]}, timeout=60)
+    assert report.succeeded, report
+    first, missing = report.results["work_001"]["results"]
+    assert first == {"ok": True, "result": {"token": "s3cr3t-a"}}
+    assert (missing["ok"], missing["error"]["type"]) == (False, "result_schema_violation")
+    shown = invoke("task", "show", report.task_uuid, "--all", database=database_url).stdout
+    assert "work_002" in shown
+    assert "s3cr3t" not in shown.partition("results")[2]
