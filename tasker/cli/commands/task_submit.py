@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tasker.cli.connection import FORMAT, actor, configured_for, print_as
-from tasker.cli.options import PRIORITY, PRIORITY_HELP, SECONDS, DatabaseOption, deadline, duration, moment
+from tasker.cli.options import PRIORITY_HELP, SECONDS, DatabaseOption, deadline, duration, moment, priority
 from tasker.cli.render.outcome import next_text, watch_command
 from tasker.cli.render.values import date_time, echo, screen_width
 from tasker.cli.target import DatabaseTarget, FleetTarget, fleet_options, run_on_fleet
@@ -55,7 +55,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--input", "given", metavar="JSON|@FILE|-", help="Input of the task; - is standard input.  [default: {}]"
         ),
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input value; repeatable."),
-        click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP),
+        click.option("--priority", type=priority, metavar="PRIORITY", help=PRIORITY_HELP),
         click.option(
             "--at", "run_at", type=moment, metavar="TIME", help="Begin at this time; without a zone, in the local one."
         ),
@@ -73,6 +73,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Fail the open steps at this time, or so long after the start: 90s, 5m, 36h, 3d.",
         ),
         click.option("--tenant", metavar="NAME", help="For whom the task runs."),
+        click.option("--callback-url", metavar="URL", help="Post the end of the task to this URL (plugin webhooks)."),
         click.option(
             "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."
         ),
@@ -152,6 +153,8 @@ def _message(row: RefusedMessage) -> str:
 
 
 ON_DUPLICATE = ("refuse", "return")
+OF_LINES = ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant", "callback_url")
+"""Options that apply to the lines of a file that do not set them."""
 
 
 @click.command()
@@ -240,10 +243,7 @@ def _submit_batch(
     for name, option in alone.items():
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
-    defaults = Defaults(
-        target,
-        {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant")},
-    )
+    defaults = Defaults(target, {name: options[name] for name in OF_LINES})
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 

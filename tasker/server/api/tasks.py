@@ -131,6 +131,7 @@ def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> T
     require_namespace(request, order.namespace)
     if on_duplicate != "refuse":
         caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
+    order = replace(order, client=known_caller(request))
     tenants, tenant = tenants_of(request), order.request.tenant
     if tenants is None:
         return order

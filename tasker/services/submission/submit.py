@@ -20,12 +20,14 @@ from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, Temp
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.check import as_dict, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.check import as_dict, callback_item, check_key, option_item, require_fit, trace_item
 from tasker.services.submission.input_keys import tenant_of, unique_item
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
 from tasker.settings.execution import Execution
+from tasker.template.names import PriorityName
 from tasker.template.plan import Plan
 
 E = TypeVar("E", bound=TaskerError)
@@ -38,18 +40,20 @@ DUPLICATED = query("tasks", "duplicated")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Options of one task to create. `priority`: steps that wait behind a full queue enter it by descending priority.
+    """Options of one task to create. `priority`: a number, or `critical`, `high`, `normal`, `low` or `bulk`; workers
+    claim the more urgent steps first.
 
     The task begins at `run_at`, a time with a zone (a datetime, or ISO 8601 text), or after `delay` (a timedelta,
     seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
     from its start, it is cancelled. `deadline` is a time, or a duration from the start of the task: when it has passed,
     the open steps fail. Without these options the template's apply. `correlation_id` defaults to the task's
     own id. `tenant` is for whom the task runs; without it, what the template finds in the input.
+    The plugin `webhooks` posts the end of the task to `callback_url`.
     `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
-    priority: int = 0
+    priority: int | PriorityName | None = None
     idempotency_key: str | None = None
     correlation_id: str | None = None
     parent_correlation_id: str | None = None
@@ -64,12 +68,13 @@ class Submission:
     expires_in: timedelta | float | str | None = None
     deadline: datetime | timedelta | float | str | None = None
     tenant: str | None = None
+    callback_url: str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
     """Fields of a `Submission` except its context, for functions that accept them as keywords."""
 
-    priority: int
+    priority: int | PriorityName | None
     idempotency_key: str | None
     correlation_id: str | None
     parent_correlation_id: str | None
@@ -84,6 +89,7 @@ class SubmissionOptions(TypedDict, total=False):
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
     tenant: str | None
+    callback_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +170,12 @@ class DraftFactory:
         item = {
             "id": task_id,
             "identity": identity,
-            **option_item(request, self._limit),
+            **option_item(request, plan, self._limit),
             "context": context,
             **trace_item(request),
             **({} if tenant is None else {"tenant": tenant}),
             **unique_item(plan, input_values, tenant),
+            **callback_item(request.callback_url),
             **start_item(request.run_at, request.delay),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),
@@ -198,7 +205,7 @@ class Submitter:
     """Submission of tasks in transactions of its own. The parameters are those of `DraftFactory`, available as
     `drafts`.
 
-    `admission` may refuse new work; without it all work is accepted.
+    `admission` and `limits` may refuse new work; without them only the limit of a template does.
     """
 
     def __init__(
@@ -210,9 +217,10 @@ class Submitter:
         window: int = Execution.enqueue_window,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
         admission: SubmissionAdmission | None = None,
+        limits: SubmissionLimits | None = None,
     ) -> None:
         self._engine = engine
-        self._admission = admission
+        self._admission, self.limits = admission, limits or SubmissionLimits(engine)
         self._plans = plans
         self.drafts = DraftFactory(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
@@ -225,6 +233,7 @@ class Submitter:
         on_duplicate: str = "refuse",
         waiter: str | None = None,
         starter: EagerStarter | None = None,
+        client: str | None = None,
     ) -> SubmissionResult:
         """Create one task; with `on_duplicate="return"`, return the existing one of the same identity, if any.
 
@@ -232,14 +241,15 @@ class Submitter:
 
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
-        `waiter` is the program to notify of the task's end; `starter` may run its first steps at once. Raises
-        `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for an option of
-        another type.
+        `waiter` is the program to notify of the task's end; `starter` may run its first steps at once; `client` is the
+        authenticated client, whose limit applies. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`,
+        `TemplateError`, `Overloaded`, `QuotaExceeded`, and `UsageError` for an option of another type.
         """
         if on_duplicate not in ON_DUPLICATE:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
         drafts = [self.drafts.draft(plan, request)]
-        result = (await self.submit_drafts(plan, drafts, force=force, waiter=waiter, starter=starter))[0]
+        more: dict[str, Any] = {"waiter": waiter, "starter": starter, "client": client}
+        result = (await self.submit_drafts(plan, drafts, force=force, **more))[0]
         answer = existing_task_or_error(result, on_duplicate)
         if isinstance(answer, SubmissionResult):
             return answer
@@ -272,13 +282,16 @@ class Submitter:
         force: bool = False,
         waiter: str | None = None,
         starter: EagerStarter | None = None,
+        client: str | None = None,
     ) -> list[SubmissionResult | DuplicateTask]:
-        """Create tasks from drafts that are already validated; see `submit_many`. `starter` as in `submit`."""
+        """Create tasks from drafts that are already validated; see `submit_many`. `starter` and `client` as in
+        `submit`."""
         if self._admission is not None:
             now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
             if now or not drafts:
                 lowest = min((draft.item["priority"] for draft in now), default=0)
                 await self._admission.require(plan, len(now), priority=lowest)
+        await self.limits.require(plan, drafts, client)
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
         results = await self._results(plan, drafts, force, waiter, first)
         answered = zip(drafts, results, strict=True)
