@@ -144,7 +144,7 @@ class App(AppLifecycle):
         plan = await self.plan(target, template=template, environment=environment)
         request = Submission({} if context is None else context, **options)
         if not start_item(request.run_at, request.delay):  # a task that begins later adds no load yet
-            await self.admission.require(plan, priority=check_priority(request.priority))
+            await self.admission.require(plan, priority=check_priority(request.priority, plan.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
         if self._engine.transactional:  # in the caller's transaction, the queue would stay locked until the commit
             await self.messaging.ensure_namespace(plan.namespace)

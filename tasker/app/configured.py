@@ -30,6 +30,8 @@ from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
 from tasker.settings.http import OrchestrationWeb, WorkerWeb
 from tasker.settings.queues import DepthThresholds
+from tasker.settings.table import NamedTables
+from tasker.settings.tenants import TenantQuota
 from tasker.template.plan import BreakerPolicy, RetryPolicy
 from tasker.template.times import default_burst, parse_rate
 
@@ -86,6 +88,8 @@ class Configured:
     """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
+    tenants: Mapping[str, TenantQuota] = NamedTables()
+    """Quotas of tenants."""
     http: OrchestrationWeb = OrchestrationWeb.for_single_process()
     worker_port: WorkerWeb = WorkerWeb.for_single_process()
     """HTTP port of each worker."""
@@ -156,6 +160,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
+        tenants=settings.tenants,
         http=settings.orchestration.web,
         worker_port=settings.worker.web,
         log_format=common.log.format,

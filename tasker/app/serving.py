@@ -110,6 +110,7 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         depth_limits=limits.depth_limits,
         retry=limits.retry,
         plugins=plugins_of(limits.plugins),
+        tenants=limits.tenants,
     )
     title = Title("orchestrator", orchestrator.identity)
 

@@ -229,6 +229,7 @@ class WorkerAssembly(Assembly):
                 settings.lease.grace_ms / 1000, settings.hand_off.starvation_warning_threshold_ms / 1000
             ),
             error_rules=parse_overrides(*settings.execution.error_rules),
+            slots=self.slots,
         )
 
     @cached_property

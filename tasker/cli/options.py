@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -19,7 +20,7 @@ from tasker.operations.operation import Operation
 from tasker.redaction import without_password
 from tasker.settings.addresses import DEFAULT_BACKEND
 from tasker.settings.defaults import LONGEST_OPTION_SECONDS
-from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
+from tasker.template.names import PRIORITY_EXPECTED, parse_priority
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 URL_VARIABLE = "DATABASE_URL"
@@ -70,6 +71,14 @@ def duration(text: str) -> str:
     return text
 
 
+def priority(text: str) -> int:
+    """Return the number of a priority, given as a number or a name. Raises `BadParameter`."""
+    number = int(text) if re.fullmatch(r"[+-]?\d{1,20}", text.strip()) else text.strip()
+    if (parsed := parse_priority(number)) is None:
+        raise click.BadParameter(f"{PRIORITY_EXPECTED}, got {text[:40]!r}")
+    return parsed
+
+
 def moment(text: str) -> datetime:
     """Return a time; without a zone it is in that of this machine. Raises `BadParameter`."""
     try:
@@ -105,8 +114,7 @@ SECONDS = NumberRange(min=0, min_open=True)
 STOP_SECONDS = NumberRange(0, LONGEST_OPTION_SECONDS, min_open=True)
 CONCURRENCY = click.IntRange(1, 10_000)
 """Same range as the setting `max_concurrent_handlers`."""
-PRIORITY = click.IntRange(MIN_PRIORITY, MAX_PRIORITY)
-PRIORITY_HELP = "Rank among steps that wait behind a full queue (2,000 steps by default); higher goes first."
+PRIORITY_HELP = "critical, high, normal, low, bulk or a number: the higher, the sooner.  [default: the template's]"
 
 
 def database_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,13 +43,15 @@ class ClaimAnswer(AdvanceResult):
 
 @dataclass(frozen=True, slots=True)
 class BacklogAnswer(AdvanceResult):
-    """Answer of a release of backlogged steps: the number of steps for which there was room."""
+    """Answer of a release of backlogged steps: the number of steps for which there was room, and whether some were
+    passed over because other transactions have locked their tasks."""
 
     released: int = 0
+    passed_over: bool = False
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
-        return {"released": answer.get("released") or 0}
+        return {"released": answer.get("released") or 0, "passed_over": bool(answer.get("passed_over"))}
 
 
 @dataclass(frozen=True, slots=True)

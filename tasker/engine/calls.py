@@ -162,8 +162,10 @@ class Engine:
 
     async def _committed(self, function: str, args: Args, answer: Answer, began: float, ends_logged: bool) -> None:
         """Send, notify and log after the commit. Must not raise: the change can no longer be rolled back."""
-        if not self._joined and (hints := answer.pop("send", None)):
-            answer["sent"] = sent = await self._send_committed(hints)
+        if not self._joined and (entries := answer.pop("send", None)):
+            hints = [entry for entry in entries if "step" in entry]
+            sent = await self._send_committed(hints) if hints else {}
+            answer["sent"] = dict.fromkeys((entry["namespace"] for entry in entries if "step" not in entry), 0) | sent
             answer["unsent"] = 0 if sent else len(hints)
             if sent and logs_enqueue():
                 answer |= await enqueued(self.connection, hints)
@@ -193,8 +195,9 @@ class Engine:
         if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
         answer = SubmitAnswer.parse(await self.call("submit", args))
-        if answer.sent and (self._joined or not self.messaging.capabilities.push):
-            await self.wake(answer.sent)
+        pushed = not self._joined and self.messaging.capabilities.push
+        if names := [name for name, count in answer.sent.items() if not (pushed and count)]:
+            await self.wake(names)
         return answer
 
     async def wake(self, namespaces: Iterable[str]) -> None:

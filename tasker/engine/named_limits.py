@@ -13,7 +13,7 @@ from tasker.db.connection import Statements
 from tasker.errors import DatabaseError
 
 FUNCTION = "tasker.declare_limits_v1(%s::jsonb)"
-_log = logging.getLogger("tasker.limits")
+_log = logging.getLogger("tasker.configuration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def written(function: str, args: Mapping[str, Any], answer: Mapping[str, Any], b
     return WriteCommitted(
         function,
         duration_ms,
-        queued=tuple((answer.get("sent") or {}).items()),
+        queued=tuple((namespace, count) for namespace, count in (answer.get("sent") or {}).items() if count),
         unsent=answer.get("unsent") or 0,
         claimed=len(answer.get("claims") or ()),
         results=tuple(Counter(map(_result_type, accepted)).items()),

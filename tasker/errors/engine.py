@@ -142,6 +142,12 @@ class Overloaded(TaskerError):
     error_type = "overloaded"
 
 
+class QuotaExceeded(Overloaded):
+    """Error raised if a client, template or tenant has submitted too much; nothing was created."""
+
+    error_type = "quota_exceeded"
+
+
 class TaskNotFound(TaskerError):
     """Error raised if no task has that id."""
 

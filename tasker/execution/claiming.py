@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 
 from tasker.clock import BackoffPolicy, Random
@@ -21,6 +22,8 @@ from tasker.errors import DatabaseError, MessagingError
 from tasker.execution.worker import Worker
 from tasker.resilience.outage import Failing
 
+PASSED_OVER = BackoffPolicy(0.02, 1.0)
+"""Pause, in seconds, while the next steps of an ordered namespace belong to tasks that are locked."""
 FAILED = BackoffPolicy(0.2, 0.2, spread=0.5)
 """Pause after a failed poll, in seconds."""
 _log = logging.getLogger("tasker.execution")
@@ -48,6 +51,8 @@ class Claimer:
         self._registry, self._on_lost = ProcessRegistry(engine.connection), on_lost
         self._namespaces, self._poller = namespaces, poller
         self._failing, self._draining, self._asleep = Failing("claim", _log), False, False
+        self._recheck = math.inf
+        """Longest pause before the next poll, whatever the poller says."""
         self._up_since = 0.0
         """Time of the event loop when the worker was last marked, or last stopped waiting."""
 
@@ -116,8 +121,13 @@ class Claimer:
         """
         answer, emptied = await self._claim()
         if not answer.release:
+            self._recheck = math.inf
             return answer.popped, emptied
         backlog = await self._worker.offer(lambda slots: self._release(answer.release, slots))
+        if backlog.released or not backlog.passed_over:
+            self._recheck = math.inf
+        else:
+            self._recheck = PASSED_OVER.after(self._recheck) if self._recheck < math.inf else PASSED_OVER.first
         return answer.popped + backlog.released, False
 
     async def _claim(self) -> tuple[ClaimAnswer, bool]:
@@ -163,7 +173,7 @@ class Claimer:
 
     async def _wait(self) -> bool:
         """Wait for the next poll; return True when a wake-up ended the wait."""
-        woken = await self._poller.wait()
+        woken = await self._poller.wait(self._recheck)
         self._up_since = asyncio.get_running_loop().time()
         return woken
 

@@ -302,11 +302,12 @@ class Worker:
             raise
 
     async def _run_attempt(self, attempt: Attempt) -> AttemptEnd:
-        if missing := set(attempt.step.requires) - self.settings.tags:
+        if attempt.step.requires and (missing := set(attempt.step.requires) - self.settings.tags):
             return ClaimReleased(attempt.claim, f"the worker lacks the tag {', '.join(sorted(missing))}")
         start_event = None if self._teller is None else self._teller.started(attempt)
         try:
-            end = await self._runner.run(attempt)
+            run = self._runner.run if attempt.step.slots == 1 else self._runner.run_in_slots
+            end = await run(attempt)
         except Exception as error:  # a defect must not lose a claimed step
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None and start_event is not None:

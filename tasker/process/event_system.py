@@ -116,12 +116,8 @@ class EventSystem:
         return longest_pause(self.settings, self.mode, self._lost() is None)
 
     def _lost(self) -> NotificationListener | None:
-        """Return the lost listener of announced work that failed most often, or None."""
-        lost = [
-            listener
-            for listener in self.listeners.values()
-            if listener.source.brings_work and not listener.state.is_listening
-        ]
+        """Return the lost listener that failed most often, or None."""
+        lost = [listener for listener in self.listeners.values() if not listener.state.is_listening]
         return max(lost, key=lambda listener: listener.state.failures, default=None)
 
     @contextmanager
@@ -151,7 +147,7 @@ class EventSystem:
         ]
         return Listening(
             all_listen=bool(listeners) and all(listener.state.is_listening for listener in listeners),
-            polls_instead=any(listener.source.brings_work and listener.polls_instead for listener in listeners),
+            polls_instead=any(listener.polls_instead for listener in listeners),
             lag_seconds=max(lags, default=None),
             received=sum(listener.received for listener in all_of_them),
             reconnections=sum(listener.reconnections for listener in all_of_them),

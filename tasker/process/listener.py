@@ -28,8 +28,6 @@ class Source:
     name: str
     news: Callable[[EventSettings], AsyncGenerator[Any, None]]
     on_item: Callable[[Any], None]
-    brings_work: bool = True
-    """False if only news about tasks arrive: without them no message waits unseen."""
     away: Callable[[], bool] = lambda: False
     """True during an outage of the server, which has log lines of its own."""
     lag: Callable[[], float | None] = lambda: None
@@ -142,5 +140,5 @@ class NotificationListener:
 
     def _instead(self, problem: TaskerError) -> str:
         pause = self._pause()
-        polling = f": polling every {pause * 1000:.0f} ms" if self.source.brings_work and pause is not None else ""
+        polling = f": polling every {pause * 1000:.0f} ms" if pause is not None else ""
         return f"{' '.join(problem.message.split())}{polling}{f'; {problem.hint}' if problem.hint else ''}"

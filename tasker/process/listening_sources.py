@@ -42,7 +42,7 @@ def notifications(
 ) -> Source:
     """Return the source of NOTIFY on these channels; `connection` sends test notifications.
 
-    If the backend itself announces messages, this source brings only news of tasks.
+    It brings work of ordered namespaces, which have no queue, whatever the backend.
     """
 
     lag = Lag()
@@ -64,7 +64,6 @@ def notifications(
         NOTIFICATIONS,
         news,
         on_notification,
-        brings_work=not _pushes(messaging),
         away=lambda: outage_of(url).is_on,
         lag=lambda: lag.seconds,
     )

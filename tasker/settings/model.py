@@ -24,6 +24,7 @@ from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, Orchest
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
 from tasker.settings.table import NamedTables, Table, flag, named_tables, several, table, text, whole
+from tasker.settings.tenants import TenantQuota
 
 
 class Plugins(Table):
@@ -109,4 +110,5 @@ class Settings(Table):
     limits: NamedTables[NamedLimit] = named_tables(live=True)
     orchestration: Orchestration = table(Orchestration)
     plugins: Plugins = table(Plugins)
+    tenants: NamedTables[TenantQuota] = named_tables()
     worker: WorkerSection = table(WorkerSection)

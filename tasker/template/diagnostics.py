@@ -83,6 +83,7 @@ ERRORS = {
     "T116": "Not a path in the input or in the result of a step above",
     "T117": "Different numbers for one limit",
     "T118": "A malformed rate",
+    "T120": "Not a priority",
     "T125": "The same limit twice",
     "T126": "A limit that no configuration declares",
     "T130": "A key of submissions that the input never has",

@@ -52,7 +52,7 @@ OF_TEMPLATES: Ways = (
     ("outputs output results returns", "a task's results are those of its steps: what their handlers return"),
     ("image container volumes resources permissions", _IMAGE),
     ("secrets", _SECRETS),
-    ("priority", "a task has it: `--priority`, `App.submit(..., priority=...)`"),
+    ("priority_weight weight urgency", "write `priority: high`, or give it with the task: `--priority`"),
 )
 
 OF_STEPS: Ways = (
@@ -118,7 +118,10 @@ OF_STEPS: Ways = (
         "the template's namespace says which workers run a step, and `requires: [gpu]` which tags these must have; "
         "they bound what they run side by side (`max_concurrent_handlers`, --concurrency)",
     ),
-    ("priority priority_weight weight", "the task has a priority: `--priority`, `App.submit(..., priority=...)`"),
+    (
+        "priority priority_weight weight",
+        "the whole task has a priority: `priority: high` in the template, or `--priority` with the task",
+    ),
     (
         "cache cache_key cache_policy memoize",
         "results are kept with their task; look up in the handler what others share",

@@ -1,16 +1,11 @@
-"""Keys of limits in templates: steps at the same time, attempts in a time, open tasks, unique tasks."""
+"""Keys of limits in templates: of steps, attempts, open and unique tasks; and of what a step needs of its worker."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tasker.dataclasses import dataclass
-from tasker.template.documents import DocumentReading, Path
 from tasker.template.mapping import Key, Mapping
-from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME
+from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME, NAME, NAME_RULE
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import INVALID, Choice, Number, Text
-from tasker.template.yaml.nodes import Node
+from tasker.template.value_kinds import Choice, ListOf, Number, Text
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -65,34 +60,6 @@ NAMED_LIMIT = Mapping(
     shorthand="name",
 )
 
-WHILE_RUNNING = Choice(("while_running",))
-
-
-@dataclass(frozen=True)
-class UniqueMapping(Mapping):
-    """Mapping with the place of the unique key, or `while_running` without one."""
-
-    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
-        """Read the mapping; {} for the word alone."""
-        if isinstance(node.value, dict):
-            return super().read(node, path, reading)
-        return INVALID if WHILE_RUNNING.read(node, path, reading) is INVALID else {}
-
-    def json_schema(self) -> dict[str, Any]:
-        return {"anyOf": [WHILE_RUNNING.json_schema(), super().json_schema()]}
-
-
-UNIQUE = UniqueMapping(
-    "`unique`",
-    (Key("key", InputPlace(), "The place of a value in the input: of each value one task runs.", required=True),),
-)
-
-TENANT = Mapping(
-    "`tenant`",
-    (Key("from", InputPlace(), "The place of the tenant's name in the input.", required=True),),
-    shorthand="from",
-)
-
 TASK_CONCURRENCY = Mapping(
     "the template's `concurrency`",
     (
@@ -113,5 +80,19 @@ TASK_CONCURRENCY = Mapping(
             "What happens to a task above the limit: it waits, it is cancelled, or the oldest running one is.",
             default="wait",
         ),
+    ),
+)
+
+NEEDS_OF_WORKERS = (
+    Key(
+        "requires",
+        ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
+        "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
+    ),
+    Key(
+        "slots",
+        Number(whole=True, minimum=1, maximum=1000),
+        "How many slots of its worker (`--concurrency`) the step uses while it runs.",
+        default=1,
     ),
 )

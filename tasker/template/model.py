@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.template.breaker_keys import CIRCUIT_BREAKER
+from tasker.template.attempt_keys import CIRCUIT_BREAKER, EXECUTION
 from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
@@ -13,7 +13,13 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, NAMED_LIMIT, RATE_LIMIT, TASK_CONCURRENCY, TENANT, UNIQUE
+from tasker.template.limit_keys import (
+    CONCURRENCY,
+    NAMED_LIMIT,
+    NEEDS_OF_WORKERS,
+    RATE_LIMIT,
+    TASK_CONCURRENCY,
+)
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -33,6 +39,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.submission_keys import OF_SUBMISSIONS
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
     Boolean,
@@ -44,6 +51,7 @@ from tasker.template.value_kinds import (
     ListOf,
     MapOf,
     Number,
+    Priority,
     Text,
     Verbatim,
     Version,
@@ -198,18 +206,6 @@ STEP_LIFECYCLE = Mapping(
     ),
 )
 
-EXECUTION = Mapping(
-    "`execution`",
-    (
-        Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),
-        Key(
-            "memory_mb",
-            Number(whole=True, minimum=64, maximum=1024 * 1024),
-            "Memory that the process may hold, in MB, with Python itself; only with `mode: process`.",
-        ),
-    ),
-)
-
 STEP = Mapping(
     "a step",
     (
@@ -244,11 +240,7 @@ STEP = Mapping(
             ListOf(NAMED_LIMIT),
             "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
         ),
-        Key(
-            "requires",
-            ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
-            "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
-        ),
+        *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -349,9 +341,15 @@ TEMPLATE = Mapping(
         Key("input_schema", SchemaKey(), "JSON Schema that a task's context must fit when it is submitted."),
         Key("lifecycle", LIFECYCLE, "When a task counts as stale."),
         Key("schedules", ListOf(SCHEDULE), "When tasks are submitted by themselves."),
+        Key(
+            "priority",
+            Priority(),
+            "How urgent its tasks are where their submission does not say it: `critical` (100), `high` (10), `normal` "
+            "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
+            default=0,
+        ),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
-        Key("tenant", TENANT, "For whom a task runs, by its input."),
-        Key("unique", UNIQUE, "A submission with the key of a task that runs answers that task."),
+        *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
@@ -359,12 +357,6 @@ TEMPLATE = Mapping(
             Boolean(),
             "Whether the end of a task is a durable event: `task.completed`, `task.failed` or `task.cancelled`.",
             default=False,
-        ),
-        Key(
-            "identity_strategy",
-            Choice(("strict", "caller_provided", "always_unique")),
-            "When two submissions are the same task.",
-            default="strict",
         ),
         Key(
             "task_handler",

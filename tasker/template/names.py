@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 NAME_RULE = "use letters, digits, `_`, `-` and `.`, without spaces"
 LIMIT_NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
@@ -70,6 +73,10 @@ MOST_BATCHES = 50_000
 
 MIN_PRIORITY, MAX_PRIORITY = -(2**31), 2**31 - 1
 """Range of a task's priority, that of its column."""
+PriorityName: TypeAlias = Literal["critical", "high", "normal", "low", "bulk"]
+NAMED_PRIORITIES: Final[Mapping[str, int]] = {"critical": 100, "high": 10, "normal": 0, "low": -10, "bulk": -100}
+"""Priorities by name. A point is worth ten minutes of waiting."""
+PRIORITY_EXPECTED = f"expected {', '.join(NAMED_PRIORITIES)}, or a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}"
 
 MAX_POSITION = 2**63 - 1
 """Largest position of a domain event, that of its column."""
@@ -77,3 +84,12 @@ MAX_POSITION = 2**63 - 1
 
 MAX_BACKOFF_MS = 30_000
 """Maximum delay before a retry for templates that enable retries without a maximum."""
+
+
+def parse_priority(value: object) -> int | None:
+    """Return the number of a priority, given as a number or a name; None for a value that is neither."""
+    if isinstance(value, str):
+        return NAMED_PRIORITIES.get(value)
+    if isinstance(value, int) and not isinstance(value, bool) and MIN_PRIORITY <= value <= MAX_PRIORITY:
+        return int(value)
+    return None

@@ -201,6 +201,8 @@ class StepPlan:
     """Limits of what runs at the same time: the step waits for a permit of each."""
     requires: tuple[str, ...] = ()
     """Tags that a worker must have to run the step, sorted."""
+    slots: int = 1
+    """Slots of its worker that the step uses."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -231,11 +233,11 @@ class StepPlan:
 
     @property
     def served_by(self) -> str:
-        """What a worker needs to run the step, in words, as `tasker.served_by` says it."""
-        if not self.requires:
-            return self.handler.callable
+        """Handler, tags and slots that a worker needs for the step, in words (`tasker.served_by` in SQL)."""
         noun = "tag" if len(self.requires) == 1 else "tags"
-        return f"{self.handler.callable} with the {noun} {', '.join(self.requires)}"
+        tags = f" with the {noun} {', '.join(self.requires)}" if self.requires else ""
+        slots = f" with {self.slots} slots" if self.slots > 1 else ""
+        return f"{self.handler.callable}{tags}{slots}"
 
 
 @dataclass(frozen=True)
@@ -263,12 +265,16 @@ class Plan:
     """Place of the tenant's name in the input; None: only a submission names it."""
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    max_submits_per_minute: int | None = None
+    """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
     """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
+    priority: int = 0
+    """Priority of tasks that are submitted without one."""
     task_events: bool = False
     """Whether the end of a task is a durable event."""
 

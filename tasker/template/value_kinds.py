@@ -10,6 +10,7 @@ from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.error_rules import parse_rule
+from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY, NAMED_PRIORITIES, PRIORITY_EXPECTED, parse_priority
 from tasker.template.yaml.nodes import Node, describe
 
 INVALID = object()
@@ -160,6 +161,23 @@ class Choice:
     def json_schema(self) -> dict[str, Any]:
         """Return an enumeration of all spellings."""
         return {"enum": self._words()}
+
+
+@dataclass(frozen=True)
+class Priority:
+    """Priority of tasks, as a number."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the number, or that of a name."""
+        if (priority := parse_priority(node.value)) is not None:
+            return priority
+        hint = did_you_mean(str(node.value), NAMED_PRIORITIES)
+        reading.report.add("T120", f"{PRIORITY_EXPECTED}; found {describe(node)}", node.location, hint)
+        return INVALID
+
+    def json_schema(self) -> dict[str, Any]:
+        number = {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY}
+        return {"anyOf": [{"enum": [*NAMED_PRIORITIES]}, number]}
 
 
 @dataclass(frozen=True)

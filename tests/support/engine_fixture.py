@@ -131,6 +131,14 @@ class Session:
     def claim(self, slots: int = 100, **more: Any) -> list[Item]:
         return list(self.claim_answer(slots, **more).get("claims") or ())
 
+    def take(self, slots: int = 100, **more: Any) -> list[Item]:
+        """Claim as a worker does: from the queue, and from the backlog where the answer says so."""
+        answer = self.claim_answer(slots, **more)
+        claims = list(answer.get("claims") or ())
+        if answer.get("release"):
+            claims += self.call("backlog", self.args(slots=slots - len(claims), **more)).get("claims") or ()
+        return claims
+
     def claim_answer(self, slots: int = 100, **more: Any) -> Answer:
         """Take hints from the queue and claim their steps."""
         args = complete("claim", self.args(slots=slots, **more))
@@ -235,13 +243,13 @@ class Lab:
     def running(self, plan: Plan, **entry: Any) -> tuple[str, dict[str, Item]]:
         """A new task with all its ready steps claimed by the first session: the task, and the claims by name."""
         task = self.submit_one(plan, **entry)
-        claims = self.one.claim()
+        claims = self.one.take()
         assert {claim["task"] for claim in claims} <= {task}, "the queue held other tasks' steps"
         return task, {claim["name"]: claim for claim in claims}
 
     def running_claims(self, task: str) -> dict[str, Item]:
         """Every step of the task that runs, claimed now or before, as claims by name."""
-        self.one.claim()
+        self.one.take()
         return {
             name: {
                 "step": str(row.workflow_step_uuid),

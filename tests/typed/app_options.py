@@ -14,7 +14,7 @@ tasker.App(bakend="memory")  # type: ignore[call-arg]
 tasker.SyncApp(bakend="memory")  # type: ignore[call-arg]
 tasker.SyncApp(work="no")  # type: ignore[arg-type]
 sync.submit("a/b", prio=1)  # type: ignore[call-arg]
-sync.run("a/b", priority="high")  # type: ignore[arg-type]
+sync.run("a/b", priority="urgent")  # type: ignore[arg-type]
 tasker.submit_in(None, "a/b", prio=1)  # type: ignore[call-arg]
 sync.pause(step="a/b/c", stepp="x")  # type: ignore[call-arg]
 

@@ -44,7 +44,7 @@ begin
 end $$;
 
 -- Sends the messages that a core function returns under `send` and replaces them by their number for each namespace,
--- `sent`. Namespaces are visited in the order of their names, so that two transactions never create the same two queues
+-- `sent`; zero where workers are only to be woken (an entry without a step). Namespaces are visited in the order of their names, so that two transactions never create the same two queues
 -- in opposite order.
 create or replace function tasker_pgmq.deliver(answer jsonb) returns jsonb
 language plpgsql as $$
@@ -55,11 +55,12 @@ declare
 begin
   if jsonb_typeof(answer->'send') = 'array' then
     for namespace, hints in
-      select h.hint->>'namespace', jsonb_agg(h.hint order by h.place)
+      select h.hint->>'namespace', jsonb_agg(h.hint order by h.place) filter (where h.hint ? 'step')
       from jsonb_array_elements(answer->'send') with ordinality as h (hint, place)
       group by 1 order by 1
     loop
-      sent := sent || jsonb_build_object(namespace, tasker_pgmq.put(namespace, hints));
+      sent := sent || jsonb_build_object(namespace,
+        case when hints is null then 0 else tasker_pgmq.put(namespace, hints) end);
     end loop;
   end if;
   return (answer - 'send') || jsonb_build_object('sent', sent);

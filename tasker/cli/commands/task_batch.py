@@ -32,9 +32,9 @@ TOGETHER_BYTES = 4_000_000
 NAMED = ("namespace", "name", "version")
 STARTS = frozenset({"run_at", "delay"})
 """Fields that say when a task begins: a line that has one replaces the options of the command."""
-KINDS: Mapping[str, type] = {"context": dict, "priority": int, "tags": list}
-"""Type of the fields that are not strings."""
-IN_WORDS = {dict: "an object", int: "a whole number", list: "a list of strings", str: "a text"}
+KINDS: Mapping[str, type] = {"context": dict, "priority": object, "tags": list}
+"""Type of the fields that are not strings; a priority is checked by `check_priority`."""
+IN_WORDS: Mapping[type, str] = {dict: "an object", list: "a list of strings", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Defaults:
             options = {name: value for name, value in options.items() if name not in STARTS}
         request = {"initiator": actor(), "source_system": "tasker task submit", **options}
         request |= {name: value for name, value in arguments.items() if name not in NAMED}
-        check_priority(request.get("priority", 0))
+        check_priority(request.get("priority"))
         start_texts(**{name: request.get(name) for name in TIMES})
         return TemplateSubmission(*self._name(arguments), Submission(**request))
 
@@ -146,7 +146,7 @@ def _object(text: bytes) -> dict[str, Any]:
 
 def _check(name: str, value: Any) -> None:
     kind = KINDS.get(name, str)
-    fine = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    fine = isinstance(value, kind)
     if kind is list:
         fine = fine and all(isinstance(item, str) for item in value)
     if not fine:

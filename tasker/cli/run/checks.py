@@ -39,7 +39,7 @@ class RunRequest:
     database: DatabaseOption = field(default_factory=DatabaseOption)
     idempotency_key: str | None = None
     strict_identity: bool = False
-    priority: int = 0
+    priority: int | None = None
     timeout: float | None = None
     concurrency: int | None = None
     resume: str | None = None

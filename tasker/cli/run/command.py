@@ -14,7 +14,7 @@ import click
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.commands.process_options import LOG_FORMAT, log_as_configured, log_to_stderr, note_embedded_database
 from tasker.cli.covering import SHOW_SENSITIVE
-from tasker.cli.options import CONCURRENCY, PRIORITY, PRIORITY_HELP, SECONDS, database_options
+from tasker.cli.options import CONCURRENCY, PRIORITY_HELP, SECONDS, database_options, priority
 from tasker.cli.render.outcome import next_text
 from tasker.cli.render.values import echo, screen_width
 from tasker.cli.run.checks import Prepared, RunRequest, check_order, prepare_order, resume_of
@@ -98,7 +98,7 @@ _WORKER = HandlerDispatch.for_single_process()
 @database_options
 @click.option("--idempotency-key", metavar="K", help="Idempotency key; fails if a task with this key exists.")
 @click.option("--strict-identity", is_flag=True, help="Apply the template's rule on repeated inputs.")
-@click.option("--priority", type=PRIORITY, default=0, show_default=True, help=PRIORITY_HELP)
+@click.option("--priority", type=priority, metavar="PRIORITY", help=PRIORITY_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--format",

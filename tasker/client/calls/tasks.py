@@ -18,6 +18,7 @@ from tasker.clock import BackoffPolicy
 from tasker.engine.states.task import TERMINAL
 from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
 from tasker.services.submission.starts import start_texts
+from tasker.template.names import PriorityName
 
 OnDuplicate = Literal["refuse", "return_existing"]
 STEPS_PAGE = 1000
@@ -40,7 +41,7 @@ class TaskOptions(TypedDict, total=False):
     It begins at `run_at`, a time with a zone, or after `delay` (a timedelta, seconds, or text such as `5m`).
     """
 
-    priority: int
+    priority: int | PriorityName | None
     tags: Sequence[str]
     idempotency_key: str | None
     correlation_id: str | None
@@ -50,6 +51,7 @@ class TaskOptions(TypedDict, total=False):
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
     tenant: str | None
+    callback_url: str | None
 
 
 class TaskFilters(TypedDict, total=False):

@@ -47,6 +47,7 @@ from tasker.execution.attempt.settle import (
     role_mismatch,
     too_near,
 )
+from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
 from tasker.handlers.claims import Claim, Failure, Success
@@ -61,6 +62,7 @@ from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
+    from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
 
 
@@ -107,7 +109,7 @@ class AttemptRunner:
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
     stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
-    which may be replaced at any time.
+    which may be replaced at any time; `slots` are those of the worker, for steps that use several.
     """
 
     def __init__(
@@ -124,11 +126,12 @@ class AttemptRunner:
         waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
         error_rules: Sequence[ErrorOverride] = (),
+        slots: Slots | None = None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace, self.error_rules = stop_grace, error_rules
-        self._waits = waits or CapacityWaits()
+        self._waits, self._slots = waits or CapacityWaits(), slots
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
@@ -195,6 +198,17 @@ class AttemptRunner:
         finally:
             if breaker is not None:
                 breaker.record(end)
+            self._end(attempt)
+
+    async def run_in_slots(self, attempt: Attempt) -> AttemptEnd:
+        """Run a step that uses several slots as `run` does, once it has them; otherwise it ends as `ClaimReleased`."""
+        if self._slots is None:
+            return await self.run(attempt)
+        self._begin(attempt)
+        try:
+            async with several_slots(self._slots, attempt, self._limit(attempt)[0], self._waits) as end:
+                return end or await self.run(attempt)
+        finally:
             self._end(attempt)
 
     def _begin(self, attempt: Attempt) -> None:

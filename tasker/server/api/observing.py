@@ -68,8 +68,8 @@ async def list_tasks_briefly(
     if field:
         await may_search_inputs(request, namespace)
     tasks = program_of(request).tasks
-    permitted = {"namespaces": namespaces_of(request), "tenants": tenants_of(request)}
-    return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset, **permitted))
+    which |= {"namespaces": namespaces_of(request), "tenants": tenants_of(request)}
+    return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset))
 
 
 @routes.get("/v1/listings/identifiers", response_model=list[str], responses=refusals(), **LISTED)

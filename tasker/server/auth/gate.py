@@ -83,7 +83,7 @@ def needs(
     """Return the arguments of a route's declaration that name its permission.
 
     A caller limited to namespaces reaches a route whose path names a task or a namespace of theirs, and any other route
-    only if it `confines`: its function then restricts itself to `namespaces_of` the request. A caller limited to tenants
+    only if it `confines`: its function then restricts itself to `namespaces_of` the request. One limited to tenants
     reaches a route whose path names a task of theirs, and any other one only with `tenants`: its function then
     restricts itself to `tenants_of` the request. An operator action
     (`operates`) is recorded with its actor, `unless` the body field of that name is true; with `several` it is recorded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -14,7 +14,7 @@ from tasker.server.shapes.steps import StepReadinessStatus
 from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Tenant, Text
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, Submission
-from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
+from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY, PriorityName
 
 MOST_ORDERS = 1000
 ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
@@ -32,8 +32,8 @@ class DescribedTask(BaseModel):
     version: Name | None = Field(None, description="Without one the version that was registered last.")
     context: Any = Field(None, description="The input: an object that fits the template's `input_schema`.")
     configuration: Any = Field(None, description="The same as `context`.")
-    priority: int | None = Field(
-        None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="Behind a full queue the higher ones go first; 0 is usual."
+    priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] | PriorityName | None = Field(
+        None, description="Workers claim steps of higher ones first. Without one, that of the template, usually normal."
     )
     idempotency_key: Name | None = Field(None, description="Tasks of one template and key are one task.")
     correlation_id: UUID | None = None
@@ -51,6 +51,7 @@ class DescribedTask(BaseModel):
         None, description="The open steps of the task fail then: a time with a zone, or a duration from its start."
     )
     tenant: Tenant | None = Field(None, description="For whom the task runs.")
+    callback_url: Text | None = Field(None, description="URL to which the end of the task is posted, signed.")
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
@@ -91,7 +92,7 @@ class DescribedTask(BaseModel):
             )
         request = Submission(
             self.input,
-            priority=self.priority or 0,
+            priority=self.priority,
             idempotency_key=self.idempotency_key if idempotency_key is None else idempotency_key,
             correlation_id=_text(self.correlation_id),
             parent_correlation_id=_text(self.parent_correlation_id),
@@ -106,6 +107,7 @@ class DescribedTask(BaseModel):
             expires_in=self.expires_in,
             deadline=self.deadline,
             tenant=self.tenant,
+            callback_url=self.callback_url,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 

@@ -113,7 +113,7 @@ class Configuration:
 
     @property
     def changed_at(self) -> datetime | None:
-        """When the newest of its files was last written; None without files."""
+        """Time at which the newest of its files was last written; None without files."""
         return max((layer.changed_at for layer in self.layers if layer.changed_at is not None), default=None)
 
     def value(self, path: str) -> Any:

@@ -118,7 +118,7 @@ def _task_uuid(value: Any) -> str:
 
 
 _OPTION_CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
-    "priority": lambda value, _: check_priority(value),
+    "priority": lambda value, _: None if value is None else check_priority(value),
     "tags": _texts,
     "correlation_id": uuid_text,
     "parent_correlation_id": uuid_text,

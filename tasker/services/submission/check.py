@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from tasker.errors import InputInvalid, NotStorable, UsageError
 from tasker.json_values import text_problem
 from tasker.logging.trace_context import checked
 from tasker.redaction import without_secrets
-from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY
+from tasker.template.diagnostics import did_you_mean
+from tasker.template.names import NAMED_PRIORITIES, PRIORITY_EXPECTED, parse_priority
 from tasker.template.plan import Plan
 from tasker.template.schema_check import SchemaMismatch, check_input
 from tasker.template.schema_messages import found
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_INDEXED_BYTES = 2_600
 """Maximum size of an indexed text: an index entry takes at most a third of a page."""
+LONGEST_URL = 2000
 _NUMBERS_BELOW = 2**63
 _NO_TEXTS = (str, bytes, bytearray, Mapping)
 
@@ -51,14 +54,16 @@ def require_fit(plan: Plan, context: Mapping[str, Any]) -> None:
         )
 
 
-def check_priority(value: Any) -> int:
-    """Return the priority of a task. Raises `UsageError` for a value that the column cannot store."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if whole and MIN_PRIORITY <= value <= MAX_PRIORITY:
-        return int(value)
+def check_priority(value: Any, default: int = 0) -> int:
+    """Return the priority of a task as a number, or the default for None. Raises `UsageError` for another value."""
+    if value is None:
+        return default
+    if (priority := parse_priority(value)) is not None:
+        return priority
+    hint = did_you_mean(value, NAMED_PRIORITIES) if isinstance(value, str) else None
     raise UsageError(
-        f"priority: expected a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, found {value!r:.80}",
-        hint="0 is the usual priority; of the steps behind a full queue the higher ones enter it first",
+        f"priority: {PRIORITY_EXPECTED}; found {value!r:.80}",
+        hint=hint or "without one the task has that of its template, usually normal",
     )
 
 
@@ -71,15 +76,15 @@ def trace_item(request: Submission) -> dict[str, Any]:
     return {"trace": trace.headers()} if trace else {}
 
 
-def option_item(request: Submission, limit_bytes: int) -> dict[str, Any]:
-    """Return the options of a task as the engine takes them, except its trace and its key.
+def option_item(request: Submission, plan: Plan, limit_bytes: int) -> dict[str, Any]:
+    """Return the options of a task of the plan as the engine takes them, except its trace and its key.
 
     Indexed texts are limited to `MOST_INDEXED_BYTES`, the reason to `limit_bytes`. None counts as omitted, and the
     database converts a number to text. Raises `UsageError` for a value of another type, `NotStorable` for a text that
     cannot be stored.
     """
     return {
-        "priority": check_priority(request.priority),
+        "priority": check_priority(request.priority, plan.priority),
         "correlation": _uuid_or_none(request.correlation_id, "correlation_id"),
         "parent_correlation": _uuid_or_none(request.parent_correlation_id, "parent_correlation_id"),
         "initiator": _text_or_none(request.initiator, "initiator"),
@@ -95,6 +100,26 @@ def check_key(value: Any) -> str | None:
         return value
     hint = "pass a text that identifies this submission, or omit it"
     raise mistake("idempotency_key", "a text", value, hint)
+
+
+def callback_item(value: Any) -> dict[str, str]:
+    """Return the URL to which the end of a task is posted, as the engine takes it; {} without one.
+
+    Raises `UsageError`. The addresses of its host are checked when it is posted to.
+    """
+    if value is None:
+        return {}
+    hint = "write https://host/path, without user, password and fragment"
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and len(value) <= LONGEST_URL else None
+        fine = parts is not None and parts.scheme in ("https", "http") and bool(parts.hostname)
+    except ValueError:
+        fine = False
+    if not fine or parts is None or not value.isprintable() or " " in value:
+        raise mistake("callback_url", f"a URL of at most {LONGEST_URL} characters", value, hint)
+    if parts.username or parts.password or parts.fragment:
+        raise UsageError("callback_url: expected a URL without user, password and fragment", hint=hint)
+    return {"callback": value}
 
 
 def uuid_text(value: Any, name: str) -> str:

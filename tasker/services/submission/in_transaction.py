@@ -86,7 +86,7 @@ class CallerSubmission:
             }
             response = call_in(transaction, self._expression(), to_json(args))
             answer = SubmitAnswer.parse(response)
-            self._arrange_sending(transaction, response.get("send") or ())
+            self._arrange_sending(transaction, [hint for hint in response.get("send") or () if "step" in hint])
             existing = None if answer.created else transaction.value(EXISTING, draft.identity)
             other = transaction.value(OTHER_INPUT, draft.identity, draft.input) if existing and draft.keyed else None
         result = submitted(draft, answer, json.loads(existing) if existing else None)

@@ -118,6 +118,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "start one that has it: tasker worker --namespace {namespace} --tags {tags} --handlers MODULE{db}",
         needs_somebody=True,
     ),
+    "oversized": Reason(
+        "needs {needed} slots, and no live worker of the namespace {namespace} has more than {most}",
+        "start one with more: tasker worker --namespace {namespace} --concurrency {needed} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
     "nobody": Reason(
         "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
         "about to stop]",
@@ -141,6 +146,11 @@ REASONS: Final[Mapping[str, Reason]] = {
     "held": Reason(
         "in the backlog behind {ahead} of {namespace}[; {enqueued} in its queue already (enqueue window)]",
         "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
+    ),
+    "outranked": Reason(
+        "ready since {since}, waits for a free slot[ behind {before} of {namespace} that are more urgent or older]"
+        "[; {free} on {workers}]",
+        "it starts as slots get free; more workers, more slots or a higher priority speed it up",
     ),
     "no_slots": Reason(
         "queued since {since}, not claimed: no free slots, {busy} of {slots} taken on {workers}"

@@ -182,8 +182,8 @@ class Tasks:
         if filters.get("correlation_id"):
             filters["correlation_id"] = identifier(filters["correlation_id"], "a correlation's identifier")
         named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}
-        permitted = {"namespaces": names(namespaces), "tenants": names(tenants)}
-        which = TaskFilter(**named, created_after=since, **permitted, **filters)
+        named |= {"namespaces": names(namespaces), "tenants": names(tenants)}
+        which = TaskFilter(**named, created_after=since, **filters)
         page = await self._lists.page(which, limit=limit, offset=offset, oldest_first=oldest_first)
         summaries = [TaskSummary(*row) for row in await self._listed(page)]
         return summaries[::-1] if oldest_first else summaries

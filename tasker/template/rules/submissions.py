@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tasker.template.diagnostics import did_you_mean, listed
@@ -26,7 +26,7 @@ def places_fit_the_input(graph: DependencyGraph, document: Mapping[str, Any]) ->
             reading.report.add("T130", f"the input has no property `{name}`", reading.value(*path), hint)
 
 
-def _missing(schema: Any, parts: list[str]) -> tuple[str, list[str]] | None:
+def _missing(schema: Any, parts: Sequence[str]) -> tuple[str, list[str]] | None:
     """Return the part that a closed schema does not have, and the properties that it has."""
     for part in parts:
         if not isinstance(schema, Mapping) or "$ref" in schema or not isinstance(schema.get("properties"), Mapping):

@@ -156,7 +156,7 @@ def test_each_line_of_a_batch_has_an_answer_of_its_own(registered: str, tmp_path
         4: "invalid JSON",
         5: "value",
         6: "name without namespace",
-        7: "priority: expected a whole number",
+        7: "priority: expected critical, high",
         8: "unknown: colour",
         9: str(answers[1]["task_uuid"]),
         10: "no template linear/unknown",

@@ -49,7 +49,7 @@ async def test_a_request_that_is_sent_again_asks_for_the_same_task(client: httpx
     assert [each.task_uuid for each in queued(app)].count(KNOWN) == 2
 
 
-@pytest.mark.parametrize("wrong", [{"on_duplicate": "refuse"}, {"task_uuid": "7"}, {"priority": "high"}])
+@pytest.mark.parametrize("wrong", [{"on_duplicate": "refuse"}, {"task_uuid": "7"}, {"priority": "hihg"}])
 async def test_what_is_no_request_is_refused_at_once(client: httpx.AsyncClient, wrong: dict[str, Any]) -> None:
     problem(await client.post("/v1/task-requests", json={**order(7), **wrong}), 400, "BAD_REQUEST", "malformed_request")
 

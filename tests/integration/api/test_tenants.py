@@ -14,6 +14,7 @@ from tasker.operations.permissions import Permission
 from tasker.server.application import Options, application
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.gate import CONFINES_TENANTS, REQUIRED, ClosedGate
+from tasker.server.web.site import add_pages
 from tasker.settings.http import ApiKeyEntry, Auth
 from tasker.template import compile_text
 from tests.integration.api.program import WAITING
@@ -32,7 +33,7 @@ WAITS = {"namespace": "nobody", "name": "waiting"}
 async def guarded(app: tasker.App) -> AsyncIterator[httpx.AsyncClient]:
     await app.plans.register(compile_text(WAITING).plans[0])
     gate = ClosedGate(Authenticator(Auth(enabled=True, api_keys_enabled=True, api_keys=KEYS)))
-    transport = httpx.ASGITransport(app=application(app, Options(configuration={}), gate))
+    transport = httpx.ASGITransport(app=application(app, Options(configuration={}, pages=add_pages), gate))
     async with httpx.AsyncClient(transport=transport, base_url="http://tasker") as client:
         yield client
 
@@ -101,3 +102,9 @@ async def test_the_page_of_tasks_shows_those_of_the_tenant(guarded: httpx.AsyncC
     assert own["task_uuid"] in shown.text
     assert theirs["task_uuid"] not in shown.text
     assert "/ui/dead-letters" not in shown.text
+
+
+async def test_metrics_count_tenants_under_a_bounded_label(guarded: httpx.AsyncClient) -> None:
+    await created(guarded, "acme")
+    text = (await guarded.get("/metrics", headers=by("all"))).text
+    assert 'tasker_tenant_submissions_total{tenant="other"}' in text

@@ -49,6 +49,8 @@ class Model:
         self.endings: dict[tuple[Key, int, str | None], Ending] = {}
         self.leases: dict[str, int] = {}
         self.pauses: set[Pause] = set()
+        self.ordered: set[str] = set()
+        """Namespaces in which a task has had a priority: nothing is enqueued there."""
 
     def steps(self, *states: str) -> list[Step]:
         found = (step for task in self.tasks.values() for step in task.steps.values())
@@ -82,6 +84,7 @@ class Model:
             task = self.tasks[task_id] = Task(task_id, template, plan, priority, self.now, expires=expires)
             for name, parents in first_steps(Shape.of(plan)).items():
                 task.add(name, name, parents)
+        self.ordered |= {plan.namespace for _, priority, *_ in tasks if priority}
         roots = [
             (step, delay) for task, _, delay, _ in tasks for step in self.tasks[task].steps.values() if not step.parents
         ]
@@ -103,9 +106,10 @@ class Model:
             self._queue(ready, [self.step(key) for key in sent], room)
 
     def claim(self, hinted: Iterable[Step], claims: Sequence[Item], claimed: list[Step], hands: Hands) -> None:
-        """Hints became claims: exactly those of the steps that are enqueued and served. What is paused is put aside."""
+        """Hints became claims: exactly those of the steps that are enqueued and served. What is paused is put aside,
+        and what was enqueued before its namespace was ordered."""
         queued = {step for step in hinted if step.state == QUEUED}
-        for step in filter(self.is_paused, queued):
+        for step in filter(self.returns, queued):
             step.stop("pending")
             step.held, step.paused, step.since = True, self.is_marked(step), step.task.created
         wanted = {step.key for step in queued if step.state == QUEUED and serves(hands, step)}
@@ -133,13 +137,14 @@ class Model:
                 self._move(step, item)
                 moved.append(step)
                 again += [step] if item["kind"] == "release" else []
+        first = [step for step, item in items if item["kind"] == "unhold" and step not in begun]
         ready = [s for s in self.steps("pending") if not s.held and not s.timed and not s.unmet and s not in again]
         for step in ready:
             step.since = step.task.created if step in moved and step not in begun else self.now
             if step not in moved and step.plan.delay_seconds:  # once, when it becomes ready
                 step.due = self.now + int(step.plan.delay_seconds * 1000)
         ready = [step for step in ready if not step.timed]
-        self._place(ready, again, claims, sent, room, hands)
+        self._place(ready, again, claims, sent, room, hands, first)
         ended = {}
         for task in {step.task for step in moved}:
             former, task.state = task.state, task.should_be()
@@ -175,7 +180,7 @@ class Model:
         ready = [step for step in task.steps.values() if step.state == "pending" and not step.unmet]
         for step in ready:
             step.since = self.now
-        self._place(ready, [], {}, sent, room, hands)
+        self._place(ready, [], {}, sent, room, hands, [])
 
     def pause(self, pause: Pause) -> None:
         """Nothing of it starts from now on; what is held waits for the end of the pause."""
@@ -230,6 +235,18 @@ class Model:
     def is_paused(self, step: Step) -> bool:
         return any(pause.holds(step) for pause in self.pauses)
 
+    def returns(self, step: Step) -> bool:
+        """Whether a claim puts the step of a hint back among those that are held."""
+        return self.is_paused(step) or step.task.plan.namespace in self.ordered
+
+    def yields(self, step: Step) -> bool:
+        """Whether the step is not handed over, because a more urgent one waits."""
+        namespace = step.task.plan.namespace
+        return namespace in self.ordered and any(
+            held.task.priority > step.task.priority and held.task.plan.namespace == namespace and not held.paused
+            for held in self.held()
+        )
+
     def is_marked(self, step: Step) -> bool:
         """Whether a pause of less than its namespace holds the step: only then its row says so."""
         return any(pause.holds(step) for pause in self.pauses if pause.template or pause.task)
@@ -244,20 +261,26 @@ class Model:
         """The namespaces whose held steps have room again: half of the window is free."""
         room = self.room(hands.window, released=True)
         waiting = {step.task.plan.namespace for step in self.held() if not self.is_paused(step)}
-        return {name for name in waiting & set(hands.namespaces) if room(name) * 2 >= hands.window}
+        return {
+            name for name in waiting & set(hands.namespaces) if room(name) * 2 >= hands.window or name in self.ordered
+        }
 
     def releases(self, chosen: Sequence[Step], hands: Hands) -> None:
         """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
+        waiting = claimed = 0
         for namespace in hands.namespaces:
             held = [step for step in self.held() if step.task.plan.namespace == namespace and not self.is_paused(step)]
             now = [step for step in chosen if step.task.plan.namespace == namespace]
-            assert len(now) == min(len(held), self.room(hands.window, released=True)(namespace)), (
-                namespace,
-                [s.key for s in now],
-            )
+            if namespace in self.ordered:
+                held = [step for step in held if serves(hands, step)]
+                waiting, claimed = waiting + len(held), claimed + len(now)
+            else:
+                room = self.room(hands.window, released=True)(namespace)
+                assert len(now) == min(len(held), room), (namespace, [s.key for s in now])
             if now:
                 last = max(map(rank, now)) - ROTATION_S
                 assert all(rank(step) >= last for step in held if step not in now)
+        assert claimed == min(hands.slots, waiting), (claimed, hands, waiting)
 
     def follows(self, step: Step, result: Any) -> bool:
         """False for a decision or batchable step that says nothing, or that stands too deep."""
@@ -349,10 +372,12 @@ class Model:
         sent: Sequence[Key],
         room: Room,
         hands: Hands,
+        first: list[Step],
     ) -> None:
-        """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest."""
+        """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest. `first` were
+        held, and are the most urgent ones."""
         served = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
-        able = [s for s in served if not self.is_paused(s)]
+        able = [s for s in served if not self.is_paused(s) and (s in first or not self.yields(s))]
         taken = [s for s in able if s.key in claims]
         left = [s for s in able if s.key not in claims]
         assert len(taken) == len(claims) == min(hands.slots, len(able)), (sorted(claims), [s.key for s in able], hands)
@@ -362,7 +387,10 @@ class Model:
         for step in taken:
             self._start(step, claims[step.key], hands)
         for step in again:
-            self._enqueue(step)
+            if step.task.plan.namespace in self.ordered:
+                step.held, step.paused, step.since = True, self.is_marked(step), step.task.created
+            else:
+                self._enqueue(step)
         repeated = {step.key for step in again}
         queued = [self.step(key) for key in sent if key not in repeated]
         self._queue([s for s in ready if s not in taken], queued, room)
@@ -371,7 +399,7 @@ class Model:
         for namespace in {step.task.plan.namespace for step in ready}:
             mine = [s for s in ready if s.task.plan.namespace == namespace and not self.is_paused(s)]
             now = [step for step in queued if step.task.plan.namespace == namespace]
-            free = room(namespace)
+            free = 0 if namespace in self.ordered else room(namespace)
             assert len(now) == min(free, len(mine)), (free, [s.key for s in mine], [s.key for s in now])
             assert [s.task.priority for s in now] == sorted((s.task.priority for s in mine), reverse=True)[: len(now)]
         assert all(step in ready for step in queued), [step.key for step in queued]

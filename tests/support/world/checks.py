@@ -16,7 +16,9 @@ TABLES = (
     "workers repairs unserved_steps pauses domain_events event_positions unplaced_events parked_events"
 )
 DELETED = " ".join(f"delete from tasker.{table};" for table in TABLES.split())
-EMPTY = f"do $$ begin {DELETED} truncate tasker.ready_backlog; end $$"
+EMPTY = (
+    f"do $$ begin {DELETED} truncate tasker.ready_backlog; update tasker.task_namespaces set ordered = false; end $$"
+)
 """Deleting is much quicker than `truncate` for a few rows. But of steps that wait equally long the first in the heap is
 released, and that heap begins anew, so that the same story goes the same way twice."""
 STILL = f"""do $$ begin

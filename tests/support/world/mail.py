@@ -247,6 +247,9 @@ class TransactionalMailbox(BackendMailbox):
         self.hints = []
         for namespace in self._namespaces:
             table = f"pgmq.q_worker_{namespace}_queue"
+            ((made,),) = await connection.execute("select to_regclass(%s) is not null", (table,))
+            if not made:  # an ordered namespace needs none
+                continue
             await connection.execute(f"update {table} set vt = clock_timestamp() where vt > clock_timestamp()")
             rows = await connection.execute(
                 f"select msg_id, message->>'step_uuid', message->>'task_uuid' from {table} order by msg_id"

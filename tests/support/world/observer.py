@@ -57,8 +57,8 @@ class Observer:
     def claim(self, args: dict[str, Any], answer: Answer) -> None:
         hinted = [self.model.step(self.names[step]) for step in args["steps"] if step in self.names]
         claims = answer.get("claims") or []
-        refused = {step.key for step in hinted if step.state == QUEUED and not self.model.is_paused(step)}
-        aside = {step.key for step in hinted if step.state == QUEUED and self.model.is_paused(step)}
+        refused = {step.key for step in hinted if step.state == QUEUED and not self.model.returns(step)}
+        aside = {step.key for step in hinted if step.state == QUEUED and self.model.returns(step)}
         claimed = [self.model.step(self.names[row["step"]]) for row in claims]
         self.model.claim(hinted, claims, claimed, self._hands(args))
         assert set(self._keys(answer)) == refused - {step.key for step in claimed}

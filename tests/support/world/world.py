@@ -132,7 +132,8 @@ class World:
 
     def release_held(self, worker: Worker, ids: Sequence[int]) -> None:
         """Held steps go into the queue, or to the worker."""
-        answer = self.run(self.engine.call("backlog", {**self.caller_fields(worker), "namespace_ids": list(ids)}))
+        args = {**self.caller_fields(worker), "namespace_ids": list(ids), "turn": 0}
+        answer = self.run(self.engine.call("backlog", args))
         self.check()
         self._hold(worker, answer.get("claims") or [])
 

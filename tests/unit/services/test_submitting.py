@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -17,19 +18,19 @@ from tasker.services.submission.submit import DraftFactory, Submission
 from tasker.services.workflows.target_plans import TargetPlans
 from tests.unit.handlers.support import TASK, plan_of, step_plan
 
-OUT_OF_RANGE = [2**31, -(2**31) - 1, "high", 1.5, True, None]
+OUT_OF_RANGE = [2**31, -(2**31) - 1, "urgent", "10", 1.5, True]
 
 
 @pytest.mark.parametrize("priority", OUT_OF_RANGE)
 def test_a_priority_that_cannot_be_kept_is_refused(priority: Any) -> None:
-    with pytest.raises(UsageError, match="priority: expected a whole number from -2147483648 to 2147483647"):
+    with pytest.raises(UsageError, match="or a whole number from -2147483648 to 2147483647"):
         DraftFactory(lambda: TASK).draft(plan_of(step_plan()), Submission({}, priority=priority))
 
 
-@pytest.mark.parametrize("priority", [priority for priority in OUT_OF_RANGE if priority is not None])
+@pytest.mark.parametrize("priority", OUT_OF_RANGE)
 def test_a_request_by_message_with_such_a_priority_is_refused(priority: Any) -> None:
     message = {"request_id": TASK, "namespace": "a", "template": "b", "options": {"priority": priority}}
-    with pytest.raises(UsageError, match="priority: expected a whole number"):
+    with pytest.raises(UsageError, match="priority: expected critical"):
         TaskRequestMessage.decode(json.dumps(message).encode())
 
 
@@ -88,6 +89,23 @@ def test_options_are_written_down_as_their_columns_hold_them() -> None:
     item = DraftFactory(lambda: TASK).draft(plan_of(step_plan()), request).item
     assert (item["correlation"], item["parent_correlation"]) == (correlation.lower(),) * 2
     assert (item["initiator"], item["reason"], item["tags"]) == ("x" * 2_600, "x" * 5_000, ["b", "\u20ac"])
+
+
+@pytest.mark.parametrize(
+    ("given", "priority"),
+    [("critical", 100), ("high", 10), ("normal", 0), ("low", -10), ("bulk", -100), (7, 7), (None, -10)],
+)
+def test_a_priority_has_a_name_a_number_or_that_of_its_template(given: Any, priority: int) -> None:
+    plan = replace(plan_of(step_plan()), priority=-10)
+
+    assert DraftFactory(lambda: TASK).draft(plan, Submission({}, priority=given)).item["priority"] == priority
+
+
+def test_a_misspelled_priority_is_answered_with_the_likely_one() -> None:
+    with pytest.raises(UsageError) as error:
+        DraftFactory(lambda: TASK).draft(plan_of(step_plan()), Submission({}, priority="hihg"))  # type: ignore[arg-type]
+
+    assert error.value.hint == "did you mean `high`?"
 
 
 def test_the_greatest_and_the_least_priority_are_taken() -> None:

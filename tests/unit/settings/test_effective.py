@@ -65,6 +65,7 @@ LEAVES: dict[str, Leaf] = {
     "queue_names.task_requests": same(f"{QUEUES}.task_requests"),
     "queue_names.step_results": same(f"{QUEUES}.step_results"),
     "queue_names.task_finalizations": same(f"{QUEUES}.task_finalizations"),
+    "worker.tags": ("worker.tags", frozenset),
     "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
@@ -90,6 +91,8 @@ BY_TWO = {
     "retry.jitter",
     "environment",
     "worker.name",
+    # [limits]: tables with names of their own, whose age is that of the file
+    *("worker.named_limits.limits", "worker.named_limits.changed_at"),
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
@@ -101,6 +104,7 @@ NOT_SET = {
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
+    "tenants",  # no name is given
 }
 """What no setting says; the tables of backends are below."""
 

@@ -220,6 +220,8 @@ EFFECTS = (
         top("input_schema: {properties: {customer: {}}}\nunique: {key: input.customers.id}"),
     ),
     Case("T116", top("tenant: {from: «tenant»}"), "input.customer.id", top("tenant: input.tenant")),
+    Case("T120", top("priority: «hihg»"), "did you mean `high`?", top("priority: high")),
+    Case("T120", top("priority: «1.5»"), "a whole number from", top("priority: -3")),
     Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
     Case("T118", step("rate_limit: {rate: «fast»}"), "30/m", step("rate_limit: {rate: 0.5/s, burst: 3}")),
     Case("T118", step("rate_limit: {rate: «0/s»}"), "expected a rate", step("rate_limit: {rate: 1/d}")),

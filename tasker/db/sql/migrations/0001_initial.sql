@@ -51,7 +51,9 @@ create table tasker.task_namespaces (
   name                text not null unique,
   created_at          timestamptz not null default tasker.now(),
   mended_at           timestamptz not null default '-infinity',  -- last check by repair_v1
-  marks_after         uuid   -- last backlogged step whose `paused` agrees with the pauses; null: all agree
+  marks_after         uuid,  -- last backlogged step whose `paused` agrees with the pauses; null: all agree
+  -- its steps have no queue: each claim takes the first ones of the backlog (tasker.order_namespace)
+  ordered             boolean not null default false
 );
 
 -- Names and versions of templates, each with its current plan.
@@ -118,6 +120,7 @@ create table tasker.template_steps (
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   requires        text[] not null default '{}',   -- tags that its worker must have
+  slots           int not null default 1,         -- of its worker, while it runs
   primary key (template_id, ordinal)
 );
 
@@ -212,6 +215,16 @@ create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
 create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
+-- Who has submitted lately and has a limit for that: a client, a template or a tenant, by name, with the time at which
+-- all tokens would be unused again (GCRA). None is as one in the past. Changed in a transaction of its own, before that
+-- of the submission (admit_v1).
+create table tasker.submission_buckets (
+  kind    text not null check (kind in ('client', 'template', 'tenant')),
+  name    text not null,
+  full_at timestamptz not null,
+  primary key (kind, name)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
 -- What a submission says of its task: written once.
 create table tasker.task_details (
   task_uuid             uuid primary key,
@@ -227,7 +240,8 @@ create table tasker.task_details (
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
   deadline_at           timestamptz,        -- when its open steps fail; null: never
-  cancel_reason         text
+  cancel_reason         text,
+  callback_url          text                -- to which its end is posted; null: nowhere
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);
@@ -508,10 +522,14 @@ create table tasker.ready_backlog (
   namespace_id       int not null,
   rank               double precision not null,
   paused             boolean not null default false,   -- by a pause of less than its namespace (tasker.mark_held)
-  unserved           text   -- "template:ordinal" of a step that waits for a worker with its handler, not for room
+  unserved           text,  -- "template:ordinal" of a step that waits for a worker with its handler, not for room
+  priority           int    -- of its task, in an ordered namespace
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- backlog_v1: the steps that wait for room, by rank, and the first of each unserved kind
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, unserved, rank) where not paused;
+-- a hand-off: whether a more urgent step waits
+create index ready_backlog_urgent on tasker.ready_backlog (namespace_id, priority)
+  where priority is not null and not paused and unserved is null;
 -- paused_v1, depth_v1
 create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;
 

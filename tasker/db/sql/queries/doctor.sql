@@ -15,7 +15,8 @@ order by w.started_at, w.worker_uuid
 -- name: limits_of_processes
 -- Live processes whose configuration gives a limit other numbers than those in force: label, host, limit, and
 -- both numbers.
-select tasker.worker_label(w.worker_uuid, w.name), w.host, r.name, l.concurrency, l.rate, r.max_running, r.rate
+select tasker.worker_label(w.worker_uuid, w.name), w.host, r.name, l.concurrency, l.rate, r.max_running,
+  r.rate
 from tasker.workers w
 cross join lateral jsonb_to_recordset(w.limits) as l (name text, concurrency int, rate float8, burst float8)
 join tasker.limit_rules r on r.name = l.name

@@ -20,6 +20,7 @@ from tasker.server.web.presenters.fleet import request_body, submit_command
 from tasker.server.web.presenters.input_form import fields_of, typed_in
 from tasker.server.web.rendering import page, redirect, url
 from tasker.server.web.route import page_router, sent
+from tasker.services.submission.check import check_priority
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission as TaskRequest
 from tasker.template.plan import Plan
@@ -106,12 +107,10 @@ def _with_problems(plan: Plan, filled: Filled) -> Filled:
 
 def _request(filled: Filled, caller: str | None) -> TaskRequest:
     others = filled.others
-    priority = others["priority"] or "0"
-    if not _WHOLE_NUMBER.fullmatch(priority):
-        raise UsageError(f"priority: expected a whole number, found {priority!r:.80}", hint="0 is the usual priority")
+    priority = others["priority"] or None
     return TaskRequest(
         filled.context,
-        priority=int(priority),
+        priority=check_priority(int(priority) if priority and _WHOLE_NUMBER.fullmatch(priority) else priority),
         idempotency_key=others["idempotency_key"] or None,
         correlation_id=_correlation(others["correlation_id"]),
         initiator=caller or "unknown",

@@ -205,10 +205,22 @@ def test_a_held_step_says_how_many_are_ahead_of_it(told: Told) -> None:
     at_work(lab.one, "w1")
     lab.window = 1
     lab.submit(lab.chain(1), *({} for _ in range(3)))
-    last = lab.submit_one(lab.chain(1), priority=-1)
+    lab.one.set_time(1)
+    last = lab.submit_one(lab.chain(1))
 
     assert told.sentence(last, "s0") == (
         f"in the backlog behind 2 more urgent steps of {lab.namespace}; 1 step in its queue already (enqueue window)"
+    )
+
+
+def test_a_step_says_how_many_go_before_it_in_an_ordered_namespace(told: Told) -> None:
+    lab = told.lab
+    at_work(lab.one, "w1")
+    lab.submit(lab.chain(1), *({"priority": 10} for _ in range(3)))
+    last = lab.submit_one(lab.chain(1), priority=-10)
+
+    assert told.sentence(last, "s0").startswith(
+        f"ready since 12:00:00, waits for a free slot behind 3 steps of {lab.namespace} that are more urgent or older; "
     )
 
 

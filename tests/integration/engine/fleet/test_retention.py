@@ -26,10 +26,9 @@ SHARED = {
     "template_events",
     *("domain_events", "event_positions", "unplaced_events"),  # which have a retention of their own
     *("domain_events_pruned", "event_subscribers", "event_deliveries"),
-    "task_namespaces",
-    *("named_tasks", "named_steps"),
+    *("task_namespaces", "named_tasks", "named_steps"),
     *("templates", "template_steps", "template_edges"),
-    *("template_limits", "limit_rules", "limit_notes", "limit_buckets"),
+    *("template_limits", "limit_rules", "limit_notes", "limit_buckets", "submission_buckets"),
     *("schedules", "schedule_fires"),  # whose history has a limit of its own
     *("enqueue_counters", "dlq_counters"),
     "staleness_settings",

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.support.model.expiry import expired
 from tests.support.model.graph import CHOOSERS
-from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
+from tests.support.model.parts import DONE, ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
 from tests.support.random_plans import Scenario
 from tests.support.servers import brokers
 from tests.support.world.failover import lose_claim
@@ -99,7 +99,9 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: 0 < len(self.model.tasks) < TASKS + 2)
     @rule(data=st.data())
     def rerun(self, data: st.DataObject) -> None:
-        rerun(self.world, data.draw(st.sampled_from(sorted(self.model.steps("error") or self.model.steps(), key=_key))))
+        failed = self.model.steps("error")
+        reusing = [step for step in failed if any(other.state in DONE for other in step.task.steps.values())]
+        rerun(self.world, data.draw(st.sampled_from(sorted(reusing or failed or self.model.steps(), key=_key))))
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), scope=st.sampled_from(["namespace", "template", "step", "task"]))
@@ -131,12 +133,15 @@ class Machine(RuleBasedStateMachine):
         hints = data.draw(st.permutations(self.world.mail.hints))[: data.draw(st.integers(1, 4))]
         lose_claim(self.world, self.world.workers[n], hints)
 
-    @precondition(lambda self: self.world.mail.hints)
+    @precondition(lambda self: self.world.mail.hints or self.model.held())
     @rule(data=st.data(), n=st.integers(0, 2), queued=st.sampled_from([False, False, True]))
     def work(self, data: st.DataObject, n: int, queued: bool) -> None:
         """The worker takes what it finds first and brings what it has."""
         world, worker = self.world, self.world.workers[n]
-        world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
+        if world.mail.hints:
+            world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
+        else:
+            world.release_held(worker, list(world.namespaces.values()))
         attempts = [attempt for attempt in worker.running if not attempt.parked]
         for attempt in attempts:
             self.end(attempt, data)

@@ -153,6 +153,32 @@ def test_a_limit_that_gains_a_number_counts_what_begins_from_then_on(lab: Lab) -
     assert permits(lab) == []
 
 
+def test_a_raised_rate_gives_tokens_back_sooner(lab: Lab) -> None:
+    at(lab, 0)
+    declare(lab, rate=0.01, burst=1.0)
+    submit(lab, using(lab, "payments"), 2)
+    assert begun(lab, 0) == 1
+
+    declare(lab, days=1, rate=10.0, burst=1.0)
+
+    assert begun(lab, 0.05) == 0
+    assert begun(lab, 0.1) == 1
+
+
+def test_a_transaction_of_a_client_that_uses_a_limit_keeps_nobody_waiting(lab: Lab) -> None:
+    declare(lab, concurrency=1)
+    plan = using(lab, "payments")
+    submit(lab, plan, 1)
+    with lab.two.connection.transaction():
+        lab.two.submit(plan, {"context": {"tenant": "t"}})
+        lab.one.execute("set lock_timeout = '100ms'")
+        declare(lab, days=1, concurrency=2)
+        due(lab.one)
+        assert len(lab.one.claim()) == 1
+    due(lab.one)
+    assert len(lab.one.claim()) == 1
+
+
 def test_a_step_with_two_named_limits_holds_none_while_it_waits(lab: Lab) -> None:
     declare(lab, "mail", concurrency=1)
     declare(lab, "payments", concurrency=1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.engine_fixture import Answer, Lab, operator, retry, verdict
+from tests.support.engine_fixture import Answer, Lab, change, operator, retry, verdict
 from tests.support.random_plans import Spec
 
 
@@ -15,14 +15,11 @@ def release(lab: Lab, **more: Any) -> Answer:
 
 
 def work(lab: Lab, until: str, slots: int = 10) -> int:
-    """Claim and finish as a worker does, releasing held steps when told to; how many claims until that task's one."""
+    """Claim and finish as a worker does; how many claims until that task's one."""
     claimed = 0
     while True:
-        answer = lab.one.claim_answer(slots)
-        if answer.get("release"):
-            release(lab)
-        claims = answer.get("claims") or []
-        assert claims or answer.get("release"), "nothing left, and the task was never claimed"
+        claims = lab.one.take(slots)
+        assert claims, "nothing left, and the task was never claimed"
         claimed += len(claims)
         lab.one.finish(*claims)
         if any(claim["task"] == until for claim in claims):
@@ -75,6 +72,97 @@ def test_two_processes_release_a_held_step_once(lab: Lab) -> None:
 
     assert lab.queue_depth() == 2
     assert {**lab.states(first), **lab.states(second)} == {"s0": "enqueued"}
+
+
+@pytest.mark.parametrize("waiting", [200, 5000])
+def test_an_urgent_task_is_the_next_claim_whatever_waits(lab: Lab, waiting: int) -> None:
+    """Up to the window the others were enqueued before the namespace was ordered, each with its message."""
+    plan = lab.chain(1)
+    lab.submit(plan, *({} for _ in range(waiting)))
+    urgent = lab.submit_one(plan, priority=100)
+
+    assert [claim["task"] for claim in lab.one.take(1)] == [urgent]
+
+
+def test_urgent_steps_go_first_in_two_sessions(lab: Lab) -> None:
+    plan = lab.chain(1)
+    lab.submit(plan, *({} for _ in range(50)))
+    urgent = lab.submit(plan, *({"priority": 10} for _ in range(6)))
+
+    with lab.transaction(lab.one):
+        first = lab.one.take(4)
+        second = lab.two.take(4)
+
+    assert {claim["task"] for claim in first} < set(urgent)
+    assert {claim["task"] for claim in first + second} > set(urgent)
+    assert len({claim["task"] for claim in first + second}) == 8
+
+
+def test_a_finished_step_lets_a_more_urgent_task_pass(lab: Lab) -> None:
+    """The next step of its task waits, and its worker is woken for the urgent one."""
+    plan = lab.chain(3)
+    task, claims = lab.running(plan)
+    urgent = lab.submit_one(plan, priority=10)
+
+    answer = lab.one.finish(claims["s0"], slots=5)
+
+    assert not answer["claims"]
+    assert answer["sent"] == {lab.namespace: 0}
+    assert [claim["task"] for claim in lab.one.take(2)] == [urgent, task]
+
+
+def test_a_task_goes_on_where_it_runs_beside_tasks_as_urgent(lab: Lab) -> None:
+    plan = lab.chain(3)
+    task = lab.submit_one(plan, priority=10)
+    claims = lab.one.take(1)
+    lab.submit(plan, *({"priority": priority} for priority in (10, 0, 0)))
+
+    answer = lab.one.finish(*claims, slots=5)
+
+    assert [claim["task"] for claim in answer["claims"]] == [task]
+
+
+def test_a_released_claim_waits_by_its_rank(lab: Lab) -> None:
+    plan = lab.chain(1)
+    urgent = lab.submit_one(plan, priority=10)
+    lab.submit(plan, *({} for _ in range(3)))
+    (claim,) = lab.one.take(1)
+
+    lab.one.advance(change("release", claim))
+
+    assert (lab.states(urgent), lab.queue_depth(), lab.task(urgent).held) == ({"s0": "pending"}, 0, 1)
+    assert [claim["task"] for claim in lab.two.take(1)] == [urgent]
+
+
+def test_a_claim_gets_no_more_than_its_free_slots(lab: Lab) -> None:
+    plan = lab.chain(1)
+    lab.submit(plan, *({"priority": 1} for _ in range(10)))
+
+    assert len(lab.one.take(3)) == 3
+    assert not lab.one.call("backlog", lab.one.args(slots=0)).get("claims")
+    assert lab.queue_depth() == 0
+
+
+def test_steps_that_the_caller_does_not_serve_are_left_to_others(lab: Lab) -> None:
+    plan = lab.plan(Spec("a"), Spec("b"))
+    lab.submit(plan, *({"priority": 1} for _ in range(3)))
+    template = lab.one.value("select max(template_id) from tasker.templates")
+
+    claims = lab.one.call("backlog", lab.one.args(slots=9, unserved=[f"{template}:0"]))["claims"]
+
+    assert [claim["name"] for claim in claims] == ["b"] * 3
+
+
+def test_locked_tasks_are_passed_over_and_told(lab: Lab) -> None:
+    plan = lab.chain(1)
+    urgent, usual = lab.submit_one(plan, priority=9), lab.submit_one(plan, priority=1)
+
+    with lab.transaction(lab.two):
+        lab.two.rows("select from tasker.tasks where task_uuid = %s for update", urgent)
+        answer = lab.one.call("backlog", lab.one.args(slots=5))
+
+    assert [claim["task"] for claim in answer["claims"]] == [usual]
+    assert answer["passed_over"]
 
 
 def test_an_urgent_task_passes_a_backlog_of_50_000(lab: Lab) -> None:
@@ -134,14 +222,7 @@ def test_waiting_makes_up_for_priority(lab: Lab) -> None:
     lab.one.set_time(seconds=3 * 600)
     slightly, very = lab.submit_one(plan, priority=2), lab.submit_one(plan, priority=5)
 
-    released = []
-    for room in (1, 2, 3):
-        release(lab, window=room)
-        released += [
-            task for task in (old, slightly, very) if task not in released and lab.states(task)["s0"] == "enqueued"
-        ]
-
-    assert released == [very, old, slightly]
+    assert [lab.one.take(1)[0]["task"] for _ in range(3)] == [very, old, slightly]
 
 
 def test_a_fan_out_of_thousands_does_not_starve_another_task(lab: Lab) -> None:
@@ -163,7 +244,7 @@ def test_within_a_write_the_urgent_task_s_steps_are_handed_over_first(lab: Lab, 
     tasks = lab.submit(plan, *({"priority": priority} for priority in (0, 9, 5, 1)))
     priorities = {task: lab.task(task).priority for task in tasks}
 
-    answer = lab.one.finish(*lab.one.claim(), slots=slots)
+    answer = lab.one.finish(*lab.one.take(), slots=slots)
 
     assert [priorities[claim["task"]] for claim in answer["claims"]] == [9, 5, 1][:slots]
 

@@ -111,7 +111,7 @@ def test_a_caller_s_lock_timeout_ends_the_wait_for_a_rival(lab: Lab) -> None:
 def test_a_task_starts_with_its_static_steps_and_their_edges(lab: Lab) -> None:
     plan = lab.plan(Spec("a"), Spec("b"), Spec("c", depends_on=("a", "b")))
 
-    task = lab.submit_one(plan, context={"n": 1}, priority=3)
+    task = lab.submit_one(plan, context={"n": 1})
 
     steps = lab.steps(task)
     assert {name: (row.state, row.unmet) for name, row in steps.items()} == {
@@ -119,7 +119,7 @@ def test_a_task_starts_with_its_static_steps_and_their_edges(lab: Lab) -> None:
         "b": ("enqueued", 0),
         "c": ("pending", 2),
     }
-    assert (lab.task(task).total, lab.task(task).active, lab.task(task).priority) == (3, 2, 3)
+    assert (lab.task(task).total, lab.task(task).active, lab.task(task).priority) == (3, 2, 0)
     answer = lab.one.claim_answer()
     assert answer["tasks"][task]["context"] == {"n": 1}
 
@@ -176,5 +176,5 @@ def test_bulk_submission_puts_the_urgent_first(lab: Lab) -> None:
 
     lab.submit(plan, *({"id": task, "priority": priority} for task, priority in zip(tasks, (0, 5, 1, 9), strict=True)))
 
-    order = [lab.one.claim(1)[0]["task"] for _ in range(4)]
+    order = [lab.one.take(1)[0]["task"] for _ in range(4)]
     assert order == [tasks[3], tasks[1], tasks[2], tasks[0]]

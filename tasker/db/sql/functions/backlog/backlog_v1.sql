@@ -1,7 +1,9 @@
 -- Releases backlogged steps by rank while their namespaces have room. First sets aside the unserved ones
--- among those next by rank (and a few more), so that they take no room.
--- p_args: as advance_v1 without items, and limit.
--- Returns: as advance_v1, with released.
+-- among those next by rank (and a few more), so that they take no room. Of ordered namespaces it claims the
+-- next steps for the free slots of the caller (tasker.next_ordered).
+-- p_args: as advance_v1 without items, limit, and turn (the ordered namespace to begin with; default: random).
+-- Returns: as advance_v1, with released, and passed_over (true: steps of tasks that other transactions have
+--   locked are next in an ordered namespace).
 create or replace function tasker.backlog_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -13,10 +15,15 @@ as $$
 declare
   v_namespaces constant int[] := array(select n::int from jsonb_array_elements_text(p_args->'namespace_ids') n
     where not tasker.namespace_is_paused(n::int) order by 1);
+  v_ordered constant int[] := array(select n.namespace_id from tasker.task_namespaces n
+    where n.ordered and n.namespace_id = any (v_namespaces));
+  v_slots constant int := coalesce((p_args->>'slots')::int, 0);
   v_limit constant int not null := (p_args->>'limit')::int;
   v_window constant int not null := (p_args->>'window')::int;
   v_unserved constant text[] := tasker.unserved_keys(v_namespaces);
   v_items jsonb;
+  v_first jsonb;
+  v_passed_over boolean := false;
   v_answer jsonb := '{}';
 begin
   if cardinality(v_unserved) > 0 then
@@ -25,7 +32,8 @@ begin
       cross join lateral (
         select b.workflow_step_uuid from tasker.ready_backlog b
         where b.namespace_id = n.id and not b.paused and b.unserved is null
-        order by b.unserved, b.rank limit 20 + least(v_limit, tasker.window_size_left(n.id, v_window))) q
+        order by b.unserved, b.rank limit 20 + case when n.id = any (v_ordered) then v_slots
+          else least(v_limit, tasker.window_size_left(n.id, v_window)) end) q
       join tasker.workflow_steps s on s.workflow_step_uuid = q.workflow_step_uuid
       where s.template_id || ':' || s.ordinal = any (v_unserved)));
   end if;
@@ -35,7 +43,14 @@ begin
   cross join lateral (   -- by `unserved` too: it is null for all of them, and the index has this order
     select b.workflow_step_uuid, b.task_uuid from tasker.ready_backlog b
     where b.namespace_id = n.id and not b.paused and b.unserved is null
-    order by b.unserved, b.rank limit least(v_limit, tasker.window_size_left(n.id, v_window))) q;
+    order by b.unserved, b.rank limit least(v_limit, tasker.window_size_left(n.id, v_window))) q
+  where n.id <> all (v_ordered);
+  if cardinality(v_ordered) > 0 and v_slots > 0 then
+    select q.items, q.passed_over into v_first, v_passed_over from tasker.next_ordered(v_ordered, v_slots,
+      array(select jsonb_array_elements_text(p_args->'unserved')),
+      coalesce((p_args->>'turn')::int, (random() * 1000000)::int)) q;
+    v_items := coalesce(v_first || coalesce(v_items, '[]'), v_items);
+  end if;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
     v_answer := v_answer || jsonb_build_object('released', jsonb_array_length(v_items)
@@ -47,6 +62,6 @@ begin
           from jsonb_array_elements(v_items) i), v_unserved);
     end if;
   end if;
-  return v_answer - 'verdicts';
+  return (v_answer - 'verdicts') || case when v_passed_over then '{"passed_over": true}' else '{}'::jsonb end;
 end
 $$;

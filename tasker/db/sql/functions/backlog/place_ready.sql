@@ -3,7 +3,8 @@
 -- window, or until its time) or `wait` (parents are missing). A step with a time waits for it once, when it
 -- becomes ready: not again when it is released, retried or reset. Paused steps are backlogged too, and marked
 -- unless their whole namespace is paused. Urgent tasks come first, then the order of the template. A released
--- step (`unhold`) may use the whole window, others only tasker.window_room.
+-- step (`unhold`) may use the whole window, others only tasker.window_room. In an ordered namespace nothing is
+-- enqueued: what is not handed off is backlogged, and handed off is what no more urgent step waits for.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint,
   p_judged tasker.judged_change[]) returns tasker.placed_step[]
@@ -16,12 +17,21 @@ declare
   v_begun uuid[];          -- steps whose time has come: they pass none that wait for room
   v_times jsonb := '{}';   -- by step, if it is later than now
   v_limited uuid[] := '{}';   -- steps that wait for a permit
+  v_ordered int[];            -- namespaces
+  v_outranked uuid[] := '{}'; -- steps that let a more urgent one pass
 begin
 select exists (select from tasker.pauses), exists (select from tasker.tasks t
   where t.task_uuid = any (array(select distinct r.task_uuid from unnest(p_ready) r where r.ready))
     and t.gates <> 0),
-  array(select j.step_uuid from unnest(p_judged) j where j.note ? 'waited_until')
-into v_pauses, v_gated, v_begun;
+  array(select j.step_uuid from unnest(p_judged) j where j.note ? 'waited_until'),
+  array(select n.namespace_id from tasker.task_namespaces n where n.ordered
+    and n.namespace_id = any (array(select r.namespace_id from unnest(p_ready) r where r.ready)))
+into v_pauses, v_gated, v_begun, v_ordered;
+if cardinality(v_ordered) > 0 then   -- a step of the backlog is here because it is the first one
+  v_outranked := array(select r.step_uuid from unnest(p_ready) r
+    where r.ready and tasker.yields(r.namespace_id, r.priority)
+      and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = r.step_uuid));
+end if;
 if v_pauses then
   v_paused := tasker.paused_of(array(select r.step_uuid from unnest(p_ready) r where r.ready));
 end if;
@@ -43,7 +53,8 @@ if v_gated then
       and not v_times ? r.step_uuid::text and tasker.lacks_permit(r.step_uuid, r.template_id, r.ordinal));
 end if;
 -- usually all ready steps are handed off to the caller, and the room of the queue is not needed
-if cardinality(v_paused) = 0 and v_times = '{}' and cardinality(v_limited) = 0 then
+if cardinality(v_paused) = 0 and v_times = '{}' and cardinality(v_limited) = 0
+    and cardinality(v_outranked) = 0 then
   select case when bool_and(tasker.path_end(r.path) <> 'enqueued'
       and (not r.ready or r.namespace_id = any (p_namespaces)
         and (r.template_id || ':' || r.ordinal) <> all (p_unserved)))
@@ -89,13 +100,14 @@ select array_agg(q::tasker.placed_step) into v_answer from (
         cross join lateral (select (v_times->>r.step_uuid::text)::timestamptz as begins_at,
           r.step_uuid = any (v_paused) as paused, r.step_uuid = any (v_limited) as limited,
           p_slots > 0 and r.ready and not v_times ? r.step_uuid::text and r.namespace_id = any (p_namespaces)
-            and r.step_uuid <> all (v_paused)
+            and r.step_uuid <> all (v_paused) and r.step_uuid <> all (v_outranked)
           and r.step_uuid <> all (v_limited) and tasker.path_end(r.path) <> 'enqueued'
           and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (begins_at, paused, limited, mine)
       ) y
       join rooms v on v.id = y.namespace_id
     ) z
     cross join lateral (select case when not z.ready then 'wait' when z.claimed then 'claim'
+      when z.namespace_id = any (v_ordered) then 'hold'
       when tasker.path_end(z.path) = 'enqueued' or z.queue_rank <= z.room and not z.paused and not z.limited
         and z.begins_at is null then 'enqueue' else 'hold' end) as w (place)) q;
   return v_answer;

@@ -1,5 +1,5 @@
 -- {"release": [namespace ids]}: the namespaces of the caller whose backlog has room in the queue again (half
--- of the window is free); {} if there are none. Costs one index probe for each namespace if nothing is
+-- of the window is free), or is claimed in its order; {} if there are none. Costs one index probe for each namespace if nothing is
 -- backlogged; for a caller that serves more than 8 namespaces, one for each namespace with a backlog.
 create or replace function tasker.releasable(p_args jsonb) returns jsonb
 language plpgsql stable as $$
@@ -24,7 +24,8 @@ begin
       where b.namespace_id = n.id and not b.paused and b.unserved is null
       order by b.namespace_id, b.unserved, b.rank limit 1)
     then not tasker.namespace_is_paused(n.id)
-    and tasker.window_size_left(n.id, v_window) * 2 >= v_window end;
+    and (tasker.window_size_left(n.id, v_window) * 2 >= v_window
+      or exists (select from tasker.task_namespaces o where o.namespace_id = n.id and o.ordered)) end;
   return case when v_ids is null then '{}' else jsonb_build_object('release', v_ids) end;
 end
 $$;

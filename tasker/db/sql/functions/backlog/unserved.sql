@@ -92,12 +92,23 @@ begin
 end
 $$;
 
--- What a worker needs to run a step, in words: the handler, and the tags that it requires.
+-- What a worker needs to run a step, in words: the handler, the tags that it requires, several slots.
 create or replace function tasker.served_by(p_step tasker.template_steps) returns text
 language sql immutable parallel safe as $$
   select p_step.handler || case cardinality(p_step.requires) when 0 then ''
     when 1 then ' with the tag ' || p_step.requires[1]
     else ' with the tags ' || array_to_string(p_step.requires, ', ') end
+    || case when p_step.slots > 1 then ' with ' || p_step.slots || ' slots' else '' end
+$$;
+
+-- The largest number of slots of a live worker of the namespace, if the step uses more; else null.
+create or replace function tasker.too_few_slots(p_namespace text, p_template int, p_ordinal int) returns int
+language sql stable as $$
+  select m.slots from tasker.template_steps ts
+  cross join lateral (select max(w.concurrency) as slots from tasker.workers w
+    where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null
+      and w.lease_until > tasker.now() and p_namespace = any (w.namespaces)) m
+  where ts.template_id = p_template and ts.ordinal = p_ordinal and ts.slots > m.slots
 $$;
 
 -- The tags that a step requires and no live worker of the namespace has; all of them, if each has only some.

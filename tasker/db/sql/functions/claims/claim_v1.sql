@@ -1,6 +1,7 @@
 -- Claims steps: steps that are `enqueued` become `in_progress` for the worker, with a new token. Any other
 -- step named by a message is dead: its row has moved on. Paused steps return to the backlog
--- (tasker.hold_paused_steps), and so do unserved ones (tasker.return_unclaimable).
+-- (tasker.hold_paused_steps), and so do unserved ones (tasker.return_unclaimable), and those that were
+-- enqueued before their namespace was ordered: backlog_v1 claims the next ones by rank (`release`).
 -- Locks: pauses (shared), steps, counters. No task. It waits for each step, because a step whose message was
 --   taken must not be skipped.
 -- p_args: {worker, steps: [uuid...], unserved: ["template:ordinal"...], timeout_ms, grace_ms, namespace_ids,
@@ -28,6 +29,7 @@ declare
   v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
   v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_paused uuid[] := '{}';
+  v_early uuid[] := '{}';   -- enqueued before their namespace was ordered
   v_found uuid[];
   v_lacking uuid[] := '{}';
   v_refused jsonb;
@@ -46,21 +48,27 @@ begin
   if p_args ? 'each' then
     return tasker.claim_each(p_args);
   end if;
-  if exists (select from tasker.pauses) then
+  if exists (select from tasker.pauses) or exists (select from tasker.task_namespaces n where n.ordered
+      and n.namespace_id = any (array(select i::int from jsonb_array_elements_text(p_args->'namespace_ids') i)))
+  then
     v_paused := tasker.paused_of(array(select s.workflow_step_uuid from tasker.workflow_steps s
       where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'));
+    v_early := array(select s.workflow_step_uuid from tasker.workflow_steps s
+      join tasker.task_namespaces n on n.namespace_id = s.namespace_id
+      where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued' and n.ordered
+        and s.workflow_step_uuid <> all (v_paused));
   end if;
   select array_agg(q.step) into v_found from (
     select s.workflow_step_uuid as step from tasker.workflow_steps s
     where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
-      and s.workflow_step_uuid <> all (v_paused)
+      and s.workflow_step_uuid <> all (v_paused) and s.workflow_step_uuid <> all (v_early)
       and (cardinality(v_unserved) = 0 or (s.template_id || ':' || s.ordinal) <> all (v_unserved))
     order by s.workflow_step_uuid for no key update) q;
 
   if cardinality(v_unserved) > 0 then
     v_lacking := array(select s.workflow_step_uuid from tasker.workflow_steps s
       where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'
-        and s.workflow_step_uuid <> all (v_paused)
+        and s.workflow_step_uuid <> all (v_paused) and s.workflow_step_uuid <> all (v_early)
         and (s.template_id || ':' || s.ordinal) = any (v_unserved));
     if cardinality(v_lacking) > 0 then
       v_refused := tasker.return_unclaimable(v_lacking, p_args);
@@ -119,13 +127,19 @@ begin
   into v_claims;
 
   v_dead := cardinality(v_steps) - coalesce(cardinality(v_found), 0) - coalesce(cardinality(v_heavy), 0)
-    - cardinality(v_lacking) - cardinality(v_paused);
+    - cardinality(v_lacking) - cardinality(v_paused)
+    - cardinality(v_early);
   if v_dead > 0 then
     select jsonb_object_agg(x.step, 'unknown') into v_verdicts from unnest(v_steps) as x (step)
     where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = x.step);
   end if;
   if cardinality(v_paused) > 0 then
     v_aside := tasker.hold_paused_steps(v_paused, p_args);
+    v_verdicts := coalesce(v_verdicts, '{}') || (v_aside->'verdicts');
+    v_refused := nullif(coalesce(v_refused, '[]') || (v_aside->'send'), '[]');
+  end if;
+  if cardinality(v_early) > 0 then
+    v_aside := tasker.hold_paused_steps(v_early, p_args || '{"reason": "ordered"}');
     v_verdicts := coalesce(v_verdicts, '{}') || (v_aside->'verdicts');
     v_refused := nullif(coalesce(v_refused, '[]') || (v_aside->'send'), '[]');
   end if;

@@ -3,8 +3,8 @@
 -- statements. Returns null and writes nothing for every other write; then advance_v1 continues, with locks
 -- that it would take itself. A test compares the outcomes of both.
 -- Locks: task, steps.
--- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; the
---   task has only steps of its template, which have no inputs of their own and no gates; each claim is the
+-- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; no
+--   more urgent step waits (tasker.yields); the task has only steps of its template, which have no inputs of their own and no gates; each claim is the
 --   caller's; and all steps that wait for these are pending and were never claimed, so that they have no
 --   position and have lost no worker.
 create or replace function tasker.advance_simple(p_args jsonb, p_now timestamptz) returns jsonb
@@ -72,7 +72,9 @@ begin
     join tasker.template_edges e on e.template_id = s.template_id and e.from_ordinal = s.ordinal
     group by e.to_ordinal) e
   join tasker.workflow_steps c on c.workflow_step_uuid = tasker.step_uuid(t.task_uuid, e.to_ordinal + 1);
-  if not v_plain or v_ready > v_slots or exists (select from tasker.pauses) then
+  if not v_plain or v_ready > v_slots or exists (select from tasker.pauses)
+      or v_ready > 0 and exists (select from tasker.ready_backlog b where b.namespace_id = t.namespace_id
+        and b.priority > t.priority and not b.paused and b.unserved is null) then   -- as tasker.yields
     return null;
   end if;
 

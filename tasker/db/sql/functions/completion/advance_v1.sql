@@ -20,9 +20,10 @@
 --   step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
 --     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph
 --     version, ev the worker's part of its events (write_events)}]
--- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [...], finished
---   {task: state} and their time, at, begins_in_ms: time until the first step begins that became ready and
---   waits for its time, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
+-- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
+--   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
+--   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for
+--   its time, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -49,6 +50,7 @@ declare
   v_ended jsonb;
   v_claims jsonb;
   v_send jsonb;
+  v_wake jsonb;
   v_held boolean;
   v_begins timestamptz;
   v_notes jsonb;   -- by step
@@ -226,8 +228,10 @@ begin
         case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end,
         case when p.attempt > 0 then tasker.ran_ms(p.step_uuid, p.template_id, p.ordinal) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
-      bool_or(p.place = 'hold'), min(p.begins_at)
-    into v_send, v_claims, v_held, v_begins
+      bool_or(p.place = 'hold'), min(p.begins_at),
+      jsonb_agg(distinct jsonb_build_object('namespace', ns.name)) filter (where p.place = 'hold'
+        and ns.ordered and p.begins_at is null and not p.limited and not p.paused)
+    into v_send, v_claims, v_held, v_begins, v_wake
     from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id;
   end if;
 
@@ -238,6 +242,9 @@ begin
       coalesce(v_ended->'finished', '{}'));
     v_claims := nullif(coalesce(v_claims, '[]') || coalesce(v_granted->'claims', '[]'), '[]');
     v_send := nullif(coalesce(v_send, '[]') || coalesce(v_granted->'send', '[]'), '[]');
+  end if;
+  if v_wake is not null then
+    v_send := coalesce(v_send, '[]') || v_wake;
   end if;
   if p_args ? 'repairs' then
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));

@@ -32,6 +32,9 @@ begin
       select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int,
         (p.place <> 'hold')::int
       from unnest(p_placed) p where p.place in ('claim', 'enqueue', 'hold') and p.from_state <> 'in_progress'
+      union all   -- claims that are released to the backlog
+      select p.task_uuid, 0, 0, 0, -1, 0, 1, 0
+      from unnest(p_placed) p where p.place = 'hold' and p.from_state = 'in_progress'
       union all
       select u, 0, 0, 0, 0, 0, -1, 0 from unnest(v_unheld) u
     ) m group by m.task_uuid

@@ -144,9 +144,12 @@ as $$
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
         when o.takers->'refused' = o.takers->'unreadable' then 'unreadable'
         when (select tasker.missing_tags(t.namespace, t.template_id, o.ordinal) from task t) is not null
-        then 'untagged' else 'unserved' end
+        then 'untagged'
+        when (select tasker.too_few_slots(t.namespace, t.template_id, o.ordinal) from task t) is not null
+        then 'oversized' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over'
-        else 'held' end
+        when exists (select from tasker.task_namespaces n where n.namespace_id = o.namespace_id and n.ordered)
+          then 'outranked' else 'held' end
       when (o.takers->>'free')::int = 0 then 'no_slots' when (o.takers->>'awake')::int = 0 then 'asleep'
       else 'queued' end as reason
     from open o
@@ -163,7 +166,8 @@ as $$
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
       when j.reason in ('limited', 'rated') then jsonb_build_object('key', j.rule_id || ' ' || j.value)
-      when j.reason in ('unserved', 'unreadable', 'untagged') or j.refused then jsonb_build_object('ordinal', j.ordinal)
+      when j.reason in ('unserved', 'unreadable', 'untagged', 'oversized')
+        or j.refused then jsonb_build_object('ordinal', j.ordinal)
       else '{}' end as extra
     from judged j
   ), grouped as (
@@ -209,14 +213,18 @@ as $$
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
       when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable',
-          'untagged', 'held') then
+          'untagged', 'oversized', 'held', 'outranked') then
         coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
         || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace,
           'handlers', case when g.reason in ('nobody', 'unserved') then (
           select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
           join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end,
           'tags', case when g.reason = 'untagged' then
-          to_jsonb(tasker.missing_tags(t.namespace, t.template_id, g.ordinals[1])) end)
+          to_jsonb(tasker.missing_tags(t.namespace, t.template_id, g.ordinals[1])) end,
+          'most', case when g.reason = 'oversized' then
+          tasker.too_few_slots(t.namespace, t.template_id, g.ordinals[1]) end,
+          'needed', case when g.reason = 'oversized' then (select ts.slots from tasker.template_steps ts
+            where ts.template_id = t.template_id and ts.ordinal = g.ordinals[1]) end)
         else '{}' end as extra, g.first
     from grouped g cross join fact f cross join task t
     union all
@@ -233,7 +241,7 @@ as $$
     where t.gates & 256 <> 0 and t.step is null
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun',
-        'unserved', 'untagged', 'unreadable', 'nobody',
+        'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'scheduled',
         'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e

@@ -12,7 +12,7 @@ language sql stable as $$
       'host', w.host, 'pid', w.pid,
       'started_at', s.started_at, 'deadline_at', s.deadline_at, 'lease_until', w.lease_until,
       'on_worker_lost', ts.on_worker_lost)
-    when p_reason = 'held' then jsonb_build_object('ahead', (select count(*) from (
+    when p_reason in ('held', 'outranked') then jsonb_build_object('ahead', (select count(*) from (
       select from tasker.ready_backlog a
       where a.namespace_id = s.namespace_id and not a.paused and a.unserved is null
         and a.rank < b.rank limit 10000) a))
@@ -28,7 +28,8 @@ language sql stable as $$
           where p.rule_id = w.rule_id and p.value = w.value order by p.granted_at, p.subject limit 3) p))
       from tasker.limit_waiters w join tasker.limit_rules r using (rule_id)
       where w.workflow_step_uuid = s.workflow_step_uuid)
-    when p_reason in ('unserved', 'unreadable', 'untagged', 'nobody') then jsonb_build_object('refused_since', (
+    when p_reason in ('unserved', 'unreadable', 'untagged', 'oversized', 'nobody')
+    then jsonb_build_object('refused_since', (
       select u.since from tasker.unserved_steps u
       where u.workflow_step_uuid = s.workflow_step_uuid and u.claim_token = s.claim_token))
     when p_reason in ('queued', 'no_slots', 'asleep')

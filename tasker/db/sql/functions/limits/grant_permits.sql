@@ -183,6 +183,7 @@ $$;
 
 -- Places steps that wait for a permit and now have theirs, or are paused. Those that cannot be moved at the
 -- moment lose their permits again.
+-- Locks: as advance_v1, which waits for none of them; permits of these steps.
 create or replace function tasker.place_granted(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare

@@ -2,8 +2,8 @@
 -- number. Steps are counted to 10,000 for each limit, and to 1,000 for each key.
 -- p_args: {name (null: all), limits, keys: maximum numbers}.
 -- Returns: {limits: [{name, most: number of permits of each key, null without a limit; rate: attempts per
---   second, burst, changed_at, declared_at: of a configuration, templates: the first 20 that name a limit of a
---   configuration, running, waiting, keys: [{value, running, waiting, since: when the longest
+--   second, burst, changed_at, declared_at: of a configuration, templates: the first 20 that name a limit
+--   of a configuration, running, waiting, keys: [{value, running, waiting, since: when the longest
 --   running one got its permit}] of those for which steps wait, and of others up to that number, more_keys:
 --   true if there may be more}], more: true if there are more limits}.
 create or replace function tasker.limits_v1(p_args jsonb) returns jsonb

@@ -33,11 +33,12 @@ begin
   end if;
 
   insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context,
-    context_bytes, initiator, source_system, reason, tags, requested_at, deadline_at)
+    context_bytes, initiator, source_system, reason, tags, requested_at, callback_url, deadline_at)
   select v_id, v_draft->>'identity', v_id, d.correlation_id, v_draft->'context',
     pg_column_size(v_draft->'context'), v_draft->>'initiator', v_draft->>'source_system',
     -- as much time
-    v_draft->>'reason', d.tags, v_now, v_now + (d.deadline_at - greatest(d.requested_at, v_task.run_at))
+    v_draft->>'reason', d.tags, v_now, d.callback_url,
+    v_now + (d.deadline_at - greatest(d.requested_at, v_task.run_at))
   from tasker.task_details d where d.task_uuid = v_task.task_uuid;
 
   with steps as materialized (

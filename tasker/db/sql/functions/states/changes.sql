@@ -87,13 +87,15 @@ language sql immutable parallel safe as $$
   select p_path || case p_place
     when 'claim' then case when p_path like '%E' then 'I' else 'EI' end
     when 'enqueue' then case when p_path like '%E' then '' else 'E' end
+    when 'hold' then case when p_path like '%P' then '' else 'P' end
     else '' end
 $$;
 
 -- The state of a step at this place; null if its state does not change.
 create or replace function tasker.place_state(p_place text) returns text
 language sql immutable parallel safe as $$
-  select case p_place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued' end
+  select case p_place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued' when 'hold'
+    then 'pending' end
 $$;
 
 -- The fencing token of claims of a step at this place.

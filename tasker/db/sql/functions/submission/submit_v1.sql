@@ -1,19 +1,21 @@
 -- Creates tasks of one template with their steps, and enqueues the roots (or backlogs them, beyond the
 -- window; those that wait for a time, of the task or of the step, get timers). The roots are claimed at once
 -- for the worker in the submitting process, if there is one that has slots for all of them and serves them,
--- and if nothing of their namespace waits in the queue or the backlog. Sorted by identity hash, ON CONFLICT
+-- and if nothing of their namespace waits in the queue or the backlog. A priority makes the namespace ordered
+-- (tasker.order_namespace): there the roots are claimed or backlogged. Sorted by identity hash, ON CONFLICT
 -- DO NOTHING: a duplicate creates nothing and is answered on its own. The commit notifies the workers of the
 -- namespace, unless the caller wakes them afterwards (`announce`: false).
 -- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may
 -- remember the identifier of a template that means another one, after the database was restored to an earlier
 -- moment or created anew.
 -- Tasks of a template with a unique key are not created while a task of the same key runs, which is answered.
--- Locks: unique keys, identities, pauses (shared), counters. Unique keys and identities are inserted in their
---   order, so that two submissions never wait for each other in a circle.
+-- Locks: unique keys, identities, namespace, pauses (shared), counters. Unique keys and identities are
+--   inserted in their order, so that two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
---   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key), tenant,
---   run_at, delay_ms, expires_ms, deadline or deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
+--   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
+--   tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
+--   deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
@@ -40,12 +42,14 @@ declare
   v_priorities int[];
   v_roots int[];          -- those that wait for no time of their own
   v_gates int;
+  v_ordered boolean;
   v_gated int[] := '{}';  -- the other ones
   v_starts timestamptz[]; -- by task: until when all of it waits; null: it begins at once
   v_times jsonb := '{}';  -- by step of these
   v_soonest timestamptz;
   v_running jsonb := '{}';  -- by task that is not created: the one of the same unique key
   v_tenants jsonb;        -- by task
+  v_callbacks uuid[];     -- tasks that have one: their ends are events
   v_expiries jsonb;       -- by task
   v_deadlines jsonb;      -- by task
   v_room int;
@@ -58,11 +62,14 @@ declare
   v_timeout_ms constant bigint not null := tasker.clamped_ms((p_args->>'timeout_ms')::numeric);
   v_grace_ms constant bigint not null := tasker.clamped_ms((p_args->>'grace_ms')::numeric);
   v_send jsonb;
+  v_held int;
   v_started jsonb;
 begin
   perform tasker.require_read_committed();
-  select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots, t.gates
-  into v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots, v_gates
+  select t.named_task_uuid, t.namespace_id, ns.name, t.step_count, t.static_count, t.roots, t.gates,
+    ns.ordered
+  into v_named_task, v_namespace, v_namespace_name, v_step_count, v_static_count, v_roots, v_gates,
+    v_ordered
   from tasker.templates t join tasker.task_namespaces ns using (namespace_id)
   where t.template_id = v_template and t.hash = coalesce(p_args->>'hash', t.hash);
   if not found then
@@ -80,17 +87,19 @@ begin
       coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
     from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text,
-      tags jsonb, trace jsonb, tenant text,
+      tags jsonb, trace jsonb, tenant text, callback text,
       run_at timestamptz, delay_ms numeric, expires_ms numeric, deadline timestamptz, deadline_ms numeric)
     cross join lateral (select case when t.run_at > v_now then t.run_at
         when t.delay_ms > 0 then v_now + tasker.ms(t.delay_ms) end as start) s
   ), detailed as (
     insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context,
-      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at)
+      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at,
+      callback_url)
     select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
       pg_column_size(coalesce(g.context, '{}')), coalesce(g.initiator, 'unknown'),
       coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
-      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at
+      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at,
+      g.callback
     from given g where not v_running ? g.id::text order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
@@ -100,8 +109,9 @@ begin
     jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms))
       filter (where g.expires_ms is not null),
     jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null),
-    jsonb_object_agg(g.id, g.tenant) filter (where g.tenant is not null)
-  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines, v_tenants
+    jsonb_object_agg(g.id, g.tenant) filter (where g.tenant is not null),
+    array_agg(g.id) filter (where g.callback is not null)
+  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines, v_tenants, v_callbacks
   from given g
   -- a hashed look-up, whatever the settings, not a join
   where (g.id in (select d.task_uuid from detailed d)) is true;
@@ -109,6 +119,9 @@ begin
     return jsonb_build_object('created', '[]'::jsonb) || tasker.running_tasks(v_running);
   end if;
 
+  if not v_ordered and 0 <> any (v_priorities) then
+    v_ordered := tasker.order_namespace(v_namespace);
+  end if;
   v_room := tasker.window_room(v_namespace, v_window);
   if exists (select from tasker.pauses) then
     select p.held, p.marked into v_paused, v_marked from tasker.paused_roots(v_template) p;
@@ -145,6 +158,9 @@ begin
       and not exists (select from jsonb_array_elements_text(p_args->'unserved') u
         where u = any (array(select v_template || ':' || r from unnest(v_roots) r)));
   end if;
+  if v_ordered and not v_claimed then
+    v_room := 0;
+  end if;
   v_place := case when v_claimed then 'claim' else 'enqueue' end;
   v_path := tasker.placed_path(tasker.path_code('pending'), v_place);
 
@@ -153,7 +169,8 @@ begin
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
     p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now,
-    (p_args->>'waiter')::uuid, v_gates & ~32 | case when v_deadlines ? c.id::text then 256 else 0 end, c.start,
+    (p_args->>'waiter')::uuid, v_gates & ~32 | case when v_deadlines ? c.id::text then 256 else 0 end
+    | case when c.id = any (v_callbacks) then 512 else 0 end, c.start,
     v_tenants->>c.id::text
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)
   cross join lateral (select greatest(0,
@@ -201,10 +218,12 @@ begin
     from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
     cross join unnest(v_roots) with ordinality as r (ordinal, k)
   ), held as (
-    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused)
+    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority)
     select r.step, r.id, v_namespace,
-      tasker.backlog_rank(v_now, r.priority, r.k::int), r.ordinal = any (v_marked)
+      tasker.backlog_rank(v_now, r.priority, r.k::int), r.ordinal = any (v_marked),
+      case when v_ordered then r.priority end
     from roots r where r.nth > v_room and not v_times ? r.step::text
+    returning workflow_step_uuid
   ), timed as (
     insert into tasker.timers (subject, kind, due_at, task_uuid, token)
     select t.step::uuid, 'b', t.time::timestamptz, (left(t.step, 30) || '000000')::uuid, 0
@@ -235,11 +254,15 @@ begin
           -- its timer is written by this statement
           'correlation', d.correlation_id, 'trace', d.trace) || case when d.deadline_at is null then '{}'
           else jsonb_build_object('left_ms', ceil(extract(epoch from d.deadline_at - v_now) * 1000)) end)
-        from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end
-  into v_send, v_started from roots r where r.nth <= v_room;
+        from unnest(v_created) as c (id) join tasker.task_details d on d.task_uuid = c.id)) end,
+    (select count(*) from held)
+  into v_send, v_started, v_held from roots r where r.nth <= v_room;
 
   perform tasker.count_enqueued(array[v_namespace], array[jsonb_array_length(v_send)])
   where v_send is not null;
+  if v_ordered and v_held > 0 then
+    v_send := jsonb_build_array(jsonb_build_object('namespace', v_namespace_name));
+  end if;
   if v_send is not null and (p_args->'announce' = 'false') is not true then
     perform pg_notify('tasker_work', '@' || v_namespace_name);   -- delivered by the commit
   end if;
@@ -251,7 +274,7 @@ begin
     perform pg_notify('tasker_timers', greatest(0, ceil(extract(epoch from v_soonest - v_now) * 1000))::text);
   end if;
   return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now,
-    'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null
+    'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null or v_ordered
       or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots))))
   || coalesce(v_started, '{}') || tasker.running_tasks(v_running);
 end

@@ -75,10 +75,21 @@ def test_what_waits_in_the_queue_comes_first(lab: Lab) -> None:
     plan = lab.plan(*TWO_ROOTS)
     lab.submit(plan, {})
 
-    answer = lab.one.submit(plan, {"priority": 9}, **lab.one.args(slots=10))
+    answer = lab.one.submit(plan, {}, **lab.one.args(slots=10))
 
     assert "claims" not in answer
     assert lab.queue_depth() == 4
+
+
+def test_an_urgent_task_waits_for_the_next_claim_when_others_wait(lab: Lab) -> None:
+    plan = lab.plan(*TWO_ROOTS)
+    lab.submit(plan, {})
+
+    answer = lab.one.submit(plan, {"priority": 9}, **lab.one.args(slots=10))
+
+    assert "claims" not in answer
+    assert answer["sent"] == {lab.namespace: 0}
+    assert {claim["task"] for claim in lab.one.take(2)} == set(answer["created"])
 
 
 def test_what_is_paused_is_held(lab: Lab) -> None:

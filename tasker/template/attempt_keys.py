@@ -1,10 +1,22 @@
-"""Table of the keys of `circuit_breaker`."""
+"""Keys of a step about its attempts: where the handler runs, and the circuit breaker around it."""
 
 from __future__ import annotations
 
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import MAX_NAME, NAME, NAME_RULE
-from tasker.template.value_kinds import Number, Text
+from tasker.template.value_kinds import Choice, Number, Text
+
+EXECUTION = Mapping(
+    "`execution`",
+    (
+        Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),
+        Key(
+            "memory_mb",
+            Number(whole=True, minimum=64, maximum=1024 * 1024),
+            "Memory that the process may hold, in MB, with Python itself; only with `mode: process`.",
+        ),
+    ),
+)
 
 CIRCUIT_BREAKER = Mapping(
     "`circuit_breaker`",
