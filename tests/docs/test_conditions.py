@@ -45,6 +45,11 @@ def test_result_of_a_condition_is_as_shown() -> None:
     assert result(plan().by_name["wrap.when"]) == DECISION
 
 
+def test_example_of_a_test_passes() -> None:
+    (example,) = blocks("python")
+    exec(example, {"TEMPLATE": TEMPLATE})
+
+
 def test_collected_results_fit_the_schema_of_the_step() -> None:
     schema = plan().by_name["reserve"].result_schema
     assert schema is not None

@@ -30,6 +30,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     graph_rules.conditional_steps_are_reachable,
+    graph_rules.branches_of_rules_are_certain,
     graph_rules.decisions_have_branches,
     graph_rules.convergences_are_declared,
     graph_rules.has_something_to_converge,

@@ -118,6 +118,22 @@ def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
             step.report("T054", message, step.dependency_location(parent), hint)
 
 
+def branches_of_rules_are_certain(graph: DependencyGraph) -> None:
+    """Check that a branch of rules depends on nothing else that may not exist: rules create it whatever else exists."""
+    deciding = _deciding(graph)
+    for name in graph.order:
+        step = graph.steps[name]
+        rules = [parent for parent in decisions_above(name, graph) if graph.steps[parent].made_for is None]
+        rules = [parent for parent in rules if "rules" in graph.steps[parent].values]
+        if not rules or not graph.is_plain(name) or _is_unsure(name, graph):
+            continue
+        others = [parent for parent in graph.parents[name] if parent != rules[0]]
+        for parent in [p for p in others if p in deciding or graph.makes(p, Creates.BRANCHES)][:1]:
+            message = f"`{step.title}` is a branch of `{rules[0]}` and needs `{parent}`, which may not exist"
+            hint = f"remove one of the two; a `when` can read `steps.{rules[0]}.rule`, the number of the rule"
+            step.report("T054", message, step.dependency_location(parent), hint)
+
+
 def decisions_have_branches(graph: DependencyGraph) -> None:
     """Check that a decision can create at least one step."""
     for name, step in graph.steps.items():

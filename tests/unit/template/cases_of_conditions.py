@@ -186,6 +186,12 @@ CONDITIONS = (
         "inside a text",
         RULES,
     ),
+    Case(
+        "T054",
+        RULES.replace("right, handler: h, dependencies: [route]", "right, handler: h, dependencies: [route, «left»]"),
+        "which may not exist",
+        RULES + "  - {name: after, handler: h, dependencies: [left]}\n",
+    ),
     Case("T021", each("«{as: a}»"), "`in` is missing", EACH),
     Case("T092", each("input.«amount»"), "expects a list", EACH),
     Case("T091", each("input.«linse»"), "did you mean `lines`", EACH),
