@@ -27,19 +27,6 @@ version: 1.0.0
 identity_strategy: always_unique
 steps: [{name: linger, handler: shop.linger}, {name: charge, dependencies: [linger], handler: shop.charge}]
 """
-CONDITIONS = """
-name: conditions
-namespace: shop
-version: 1.0.0
-input_schema: {type: object, required: [amount], properties: {amount: {type: integer}}}
-steps:
-  - name: route
-    rules:
-      - {when: input.amount > 5, then: [large], because: "amount ${input.amount}"}
-      - {else: []}
-  - {name: large, handler: shop.charge, dependencies: [route]}
-  - {name: each, handler: shop.charge, when: input.amount > 0, for_each: {in: "[input.amount]", as: number}}
-"""
 READS = {"X-API-Key": "only-tasks:read"}
 VIEWS = ("graph", "timeline", "history", "logs", "data")
 number = iter(range(1000, 100_000))
@@ -158,22 +145,6 @@ async def test_the_drawer_has_the_failure_with_its_traceback(app: tasker.App, si
     assert 'raise PermanentError("less than nothing"' in text
     assert "tasker task step reset" in text
     assert "this task has no step nix" in (await site.text(f"tasks/{await failed(app)}", step="nix")).lower()
-
-
-async def test_drawer_shows_conditions_decisions_and_inputs(app: tasker.App, site: Site) -> None:
-    plan = await app.plan(compile_text(CONDITIONS).plans[0])
-    await app.plans.register(plan, force=True)
-    amount = next(number)
-    task = (await app.submit("shop/conditions", {"amount": amount})).task_uuid
-    await app.wait(task)
-    route = unescape(await site.text(f"tasks/{task}", step="route"))
-    assert "if input.amount > 5 then large, because: amount ${input.amount}" in route
-    assert f"large: amount {amount}" in route
-    each = unescape(await site.text(f"tasks/{task}", step="each_001"))
-    assert "input.amount > 0" in each
-    assert "number in [input.amount]" in each
-    assert "Inputs of its handler" in each
-    assert f'"number": {amount}' in each
 
 
 async def test_a_step_can_be_asked_for_without_the_rest_of_the_page(app: tasker.App, site: Site) -> None:
