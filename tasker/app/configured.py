@@ -36,6 +36,7 @@ from tasker.template.plan import BreakerPolicy, RetryPolicy
 from tasker.template.times import default_burst, parse_rate
 
 if TYPE_CHECKING:
+    from tasker.resources.tables import ResourceTables
     from tasker.settings.breakers import BreakerThresholds, ReadinessThresholds
     from tasker.settings.execution import NamedLimit
     from tasker.settings.model import Settings
@@ -130,9 +131,9 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     from tasker.services.configuration.loading import load
 
     configuration = load(context, environ)
-    made = replace(configured(configuration.settings, configuration.backends), origin=configuration.origin)
+    made = configured(configuration.settings, configuration.backends, configuration.resources)
     limits = replace(made.worker.named_limits, changed_at=configuration.changed_at)
-    made = replace(made, worker=replace(made.worker, named_limits=limits))
+    made = replace(made, origin=configuration.origin, worker=replace(made.worker, named_limits=limits))
     # without a file there are no fleet defaults, so those of registered templates apply
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
@@ -143,7 +144,11 @@ def _plugins_have_settings() -> bool:
     return any("tasker_settings" in load(plugin).hooks for plugin in installed() if not plugin.optional)
 
 
-def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:
+def configured(
+    settings: Settings,
+    backends: Mapping[str, BackendSettings] = MappingProxyType({}),
+    resources: ResourceTables | None = None,
+) -> Configured:
     """Return the configuration of a process. `backends` are tables of messaging backends that have no model."""
     from tasker.settings.inherited import resolved
 
@@ -155,7 +160,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         backend=common.queues.backend,
         environment=template_environment(settings),
         queue_names=queue_names(settings),
-        worker=worker_settings(settings),
+        worker=replace(worker_settings(settings), resources=resources),
         orchestrator_events=orchestrator_events(settings),
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tasker.app.assembly import process_context
 from tasker.app.process_assembly import Assembly
@@ -44,6 +45,10 @@ from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
 from tasker.template.error_rules import parse_overrides
 
+if TYPE_CHECKING:
+    from tasker.resources.registry import ResourceRegistry
+    from tasker.resources.tables import ResourceTables
+
 
 def worker_process(
     url: str,
@@ -71,6 +76,14 @@ def worker_process(
     context = process_context(url, messaging, settings, sweeps, breakers, waiter=waiter, plugins=plugins)
     made = WorkerAssembly(context, registry, namespaces, runner, on_finished, consume=consume)
     return Runtime(context, made.execution, made.actors, made.upkeep, made.membership, on_elsewhere, waiter)
+
+
+def _registry_of(tables: ResourceTables | None) -> ResourceRegistry | None:
+    if tables is None:
+        return None
+    from tasker.resources.registry import ResourceRegistry  # needed for workers with resources only
+
+    return ResourceRegistry(tables)
 
 
 class WorkerAssembly(Assembly):
@@ -219,7 +232,9 @@ class WorkerAssembly(Assembly):
     def runner(self) -> AttemptRunner:
         """Runner of handlers."""
         settings = self.context.settings
-        return self._make_runner(
+        resources = _registry_of(settings.resources)
+        self._handlers.provide_resources(() if resources is None else resources.names)
+        runner = self._make_runner(
             registry=self._handlers,
             clock=self.context.clock,
             breakers=self.context.breakers,
@@ -231,6 +246,9 @@ class WorkerAssembly(Assembly):
             error_rules=parse_overrides(*settings.execution.error_rules),
             slots=self.slots,
         )
+        if resources is not None:
+            runner.resources = resources
+        return runner
 
     @cached_property
     def releases(self) -> ClaimReleaser:

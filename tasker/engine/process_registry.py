@@ -27,6 +27,8 @@ class Registration:
     name: str | None = None
     namespaces: Sequence[str] = ()
     callables: Sequence[str] = ()
+    lacking: Sequence[str] = ()
+    """Handlers that the process cannot serve, each with a resource that it lacks: `handler resource`."""
     concurrency: int = 0
     backend: str | None = None
     """Messaging backend from which the process takes messages."""

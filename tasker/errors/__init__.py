@@ -75,6 +75,7 @@ from tasker.errors.resolution import (
     MissingCallable,
     ResolutionError,
     ResolverNotFoundError,
+    ResourceMissing,
 )
 
 __all__ = [
@@ -120,6 +121,7 @@ __all__ = [
     "ResolutionError",
     "ResolverNotFoundError",
     "ResourceContentionError",
+    "ResourceMissing",
     "RetryableError",
     "ScheduleNotFound",
     "SchemaOutdated",

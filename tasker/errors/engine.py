@@ -85,7 +85,7 @@ class InputInvalid(TaskerError):
 class NotStorable(TaskerError):
     """Error of a value that cannot be stored. `path` is the location (`$.rows[3].price`), `reason` the problem there.
 
-    `error_type` is `not_storable`, or `result_too_large` if only the size is the problem.
+    `error_type` is `not_storable`, `result_too_large` if only the size is the problem, or `result_holds_secret`.
     """
 
     retryable: bool = False
@@ -103,6 +103,13 @@ class NotStorable(TaskerError):
     def at(cls, path: str, reason: str, *, too_large: bool = False, hint: str | None = None) -> Self:
         """Return the error for a location, which begins its message."""
         return cls(f"{path}: {reason}", path=path, reason=reason, too_large=too_large, hint=hint)
+
+    @classmethod
+    def secret(cls, path: str) -> Self:
+        """Return the error for a location that contains a secret."""
+        error = cls.at(path, "it contains a secret", hint="return what was done with it, not the secret")
+        error.error_type = "result_holds_secret"
+        return error
 
 
 class DuplicateTask(TaskerError):

@@ -35,6 +35,7 @@ class DocumentReading:
         self.mark(path, node.location)
         if isinstance(node.value, dict):
             for name, entry in node.value.items():
+                self._keys[(*path, name)] = entry.key
                 self.mark_below(entry.node, (*path, name))
         elif isinstance(node.value, list):
             for number, item in enumerate(node.value):

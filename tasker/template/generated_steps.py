@@ -23,6 +23,10 @@ RESULTS = "results"
 """Key under which an instance of a step with `for_each` stores the results of its items."""
 
 
+RESULTS_OF_ITEM = "result_schema"
+"""Key of the draft's `for_each` for the schema of one result, as its author wrote it."""
+
+
 def may_have_condition(type_: StepType) -> bool:
     """Return whether `when` fits a step of this type: batches and convergences are created by other steps."""
     return type_.is_plain
@@ -75,7 +79,7 @@ def _of_items(values: Mapping[str, Any], each: Mapping[str, Any]) -> dict[str, A
     name = each.get("as", "item")
     collects = each.get("on_error") == "collect"
     return {
-        "for_each": {**each, "result_schema": values.get("result_schema")},
+        "for_each": {**each, RESULTS_OF_ITEM: values.get("result_schema")},
         "inputs": values.get("inputs", {name: f"${{{name}}}"}),
         "result_schema": schema_of_results(values.get("result_schema"), collects),
     }

@@ -9,7 +9,7 @@ import pytest
 from tasker.expressions.mapping import MappingFailure
 from tasker.handlers.evaluated_steps import evaluated_result
 from tasker.handlers.step_inputs import scope_of
-from tasker.services.tasks.explain_reasons import REASONS, filled
+from tasker.views.explain_reasons import REASONS, filled
 from tasker.template import compile_text
 from tasker.template.condition_keys import FOR_EACH
 from tasker.template.plan import Plan, StepPlan

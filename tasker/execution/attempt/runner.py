@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
     from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
+    from tasker.resources.registry import ResourceRegistry
 
 
 REFUSED = "its checkpoint was refused"
@@ -111,6 +112,9 @@ class AttemptRunner:
     stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
     which may be replaced at any time; `slots` are those of the worker, for steps that use several.
     """
+
+    resources: ResourceRegistry | None = None
+    """Resources that handlers use; None without any."""
 
     def __init__(
         self,
@@ -187,6 +191,8 @@ class AttemptRunner:
         breaker = None if policy is None else BreakerPermit(self._breakers, attempt, policy)
         if breaker is not None and breaker.refusal is not None:
             return breaker.refusal
+        if self.resources is not None:
+            attempt = replace(attempt, resources=self.resources.lend())
         self._begin(attempt)
         started = self._clock.monotonic()
         try:
@@ -218,6 +224,8 @@ class AttemptRunner:
         self._running.add(attempt)
 
     def _end(self, attempt: Attempt) -> None:
+        if attempt.resources is not None:
+            attempt.resources.give_back()
         self._running.discard(attempt)
         if not self._running:
             self._idle.set()
@@ -232,6 +240,8 @@ class AttemptRunner:
         self._threads.close()
         if self._processes is not None:
             await self._processes.close()
+        if self.resources is not None:
+            await asyncio.to_thread(self.resources.close)
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
     def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Success | Failure | ClaimReleased:

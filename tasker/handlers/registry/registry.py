@@ -23,6 +23,7 @@ from tasker.handlers.registry.resolvers import (
     ExplicitMappingResolver,
     ModuleNamesResolver,
 )
+from tasker.handlers.registry.resource_needs import ResourceNeeds
 from tasker.handlers.registry.workflow_handlers import FolderHandlers, WorkflowHandlers, refuse_unclear
 from tasker.handlers.step_handler import StepHandler
 from tasker.template.plan import HandlerRef, StepPlan, TemplateId
@@ -91,6 +92,7 @@ class HandlerRegistry(SharedInstance):
         self._places: dict[str, str] = {}
         self._known = HandlerCache()
         self._used: set[str] = set()
+        self._needs = ResourceNeeds()
         self._revision = 0
 
     @classmethod
@@ -137,9 +139,15 @@ class HandlerRegistry(SharedInstance):
 
         Raises the errors of `resolved`.
         """
-        return self._known.of_step(
-            step, template, lambda: self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
-        )
+        return self._known.of_step(step, template, partial(self._of_step, step, template))
+
+    def _of_step(self, step: StepPlan, template: TemplateId | None) -> ResolvedHandler:
+        known = len(self._needs.refused)
+        try:
+            self._needs.require_for_step(step)
+        finally:
+            self._revision += len(self._needs.refused) - known
+        return self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
 
     @property
     def checked(self) -> set[str]:
@@ -170,8 +178,23 @@ class HandlerRegistry(SharedInstance):
         target = self._chain.find(definition, definition.initialization, [*first, *self._chain.resolvers])
         if target is None:
             raise self.not_found(definition.callable, step, template)
+        self._needs.require(definition.callable, step, target)
         self._note_use(definition.callable)
         return resolved(self._chain.made(target, definition), definition, fresh, made_here=is_made_here(target))
+
+    def provide_resources(self, names: Iterable[str]) -> None:
+        """Set the resources of this process: handlers that use others are not resolved."""
+        self._needs = ResourceNeeds(names)
+        self._changed()
+
+    def _lacking(self) -> dict[str, list[str]]:
+        targets = {name: self._explicit.get(name) for name in self._explicit.registered_callables()}
+        return self._needs.lacking({**targets, **self._workflows.targets})
+
+    def lacking(self) -> list[str]:
+        """Return what handlers here and steps that were refused here lack: `handler resource`, sorted."""
+        declared = {f"{name} {resource}" for name, missing in self._lacking().items() for resource in missing}
+        return sorted(declared | self._needs.refused)
 
     def not_found(self, callable_name: str, step: str = "", template: TemplateId | None = None) -> HandlerNotFound:
         """Return the error for a callable that no resolver knows, with similar names as suggestions."""
@@ -257,7 +280,7 @@ class HandlerRegistry(SharedInstance):
                 names |= resolver.handler_names
             elif resolver is not self._aliases:
                 names.update(resolver.registered_callables())
-        return sorted(names)
+        return sorted(names - self._lacking().keys())
 
     def load_installed(self) -> None:
         """Import the handlers of installed packages so that they can be listed.

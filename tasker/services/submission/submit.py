@@ -1,5 +1,9 @@
-"""Submission of tasks: validates inputs, computes identities, and creates any number of a template's tasks in one
-call."""
+"""Submission of tasks of one template: checked and drafted, admitted, created in one transaction, and started.
+
+`DraftFactory.draft` checks a `Submission` and makes a `Draft`. `Submitter.submit_drafts` admits drafts (`_admit`) and
+creates them (`_create`): one call of `submit_v1`, in which a worker of this process may claim the first steps
+(`EagerStarter`). `lost_commit` repeats a call whose answer was lost.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from tasker.db.sql_files import query
 from tasker.engine.answers import EagerStarter, SubmitAnswer
 from tasker.engine.calls import Engine
 from tasker.engine.identity import identity_hash, plan_key
-from tasker.engine.plans import PlanStore, RegisteredPlan
+from tasker.engine.plans import PlanStore
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, TemplateError, UsageError
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
@@ -286,14 +290,9 @@ class Submitter:
     ) -> list[SubmissionResult | DuplicateTask]:
         """Create tasks from drafts that are already validated; see `submit_many`. `starter` and `client` as in
         `submit`."""
-        if self._admission is not None:
-            now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
-            if now or not drafts:
-                lowest = min((draft.item["priority"] for draft in now), default=0)
-                await self._admission.require(plan, len(now), priority=lowest)
-        await self.limits.require(plan, drafts, client)
+        await self._admit(plan, drafts, client)
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
-        results = await self._results(plan, drafts, force, waiter, first)
+        results = await self._create(plan, drafts, force, waiter, first)
         answered = zip(drafts, results, strict=True)
         unblocked = [
             draft for draft, answer in answered if isinstance(answer, DuplicateTask) and answer.task_uuid is None
@@ -301,31 +300,37 @@ class Submitter:
         if not unblocked:  # the blocking task was not deleted between the refusal and the read
             return results
         names = [draft.task_uuid for draft in unblocked]
-        again = dict(zip(names, await self._results(plan, unblocked, force, waiter, first), strict=True))
+        again = dict(zip(names, await self._create(plan, unblocked, force, waiter, first), strict=True))
         return [again.get(draft.task_uuid, result) for draft, result in zip(drafts, results, strict=True)]
 
-    async def _results(
+    async def _admit(self, plan: Plan, drafts: Sequence[Draft], client: str | None) -> None:
+        """Raise `Overloaded` or `QuotaExceeded` while this work is refused."""
+        if self._admission is not None:
+            now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
+            if now or not drafts:
+                lowest = min((draft.item["priority"] for draft in now), default=0)
+                await self._admission.require(plan, len(now), priority=lowest)
+        await self.limits.require(plan, drafts, client)
+
+    async def _create(
         self, plan: Plan, drafts: Sequence[Draft], force: bool, waiter: str | None, first: First | None
     ) -> list[SubmissionResult | DuplicateTask]:
-        began = perf_counter()
-        answer = await self._create(await self._plans.pinned(plan, force=force), drafts, waiter, first)
-        if answer.forgotten:
+        """Call `submit_v1` and return a result for each draft; the template is registered where it is not known."""
+        began, identities = perf_counter(), {draft.task_uuid: draft.identity for draft in drafts}
+        for find in (self._plans.pinned, self._plans.register):
+            template = await find(plan, force=force)
+            args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
+            answer = await submit_with_recovery(self._engine, args, identities, first)
+            if not answer.forgotten:
+                break
             self._plans.forget()
-            answer = await self._create(await self._plans.register(plan, force=force), drafts, waiter, first)
-            _require_known(answer, plan)
+        else:
+            raise _gone(plan)
         log_created_tasks(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         existing = await self._existing(again) if again else {}
         results = [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
         return await refuse_reused_keys(self._engine.connection, drafts, results) if again else results
-
-    async def _create(
-        self, template: RegisteredPlan, drafts: Sequence[Draft], waiter: str | None, first: First | None
-    ) -> SubmitAnswer:
-        args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
-        return await submit_with_recovery(
-            self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first
-        )
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
         """Return the rows of the query `duplicated`, by identity."""
@@ -364,10 +369,9 @@ def submitted(
     )
 
 
-def _require_known(answer: SubmitAnswer, plan: Plan) -> None:
-    if answer.forgotten:
-        raise TemplateError(
-            f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
-            f"gone: the database was recreated or restored",
-            hint="submit again when that is done; no task was created",
-        )
+def _gone(plan: Plan) -> TemplateError:
+    return TemplateError(
+        f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
+        f"gone: the database was recreated or restored",
+        hint="submit again when that is done; no task was created",
+    )

@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasker.template.diagnostics import Position
-from tasker.template.documents import StepDraft, entries
-from tasker.template.generated_steps import RESULTS
+from tasker.template.documents import Path, StepDraft, entries
+from tasker.template.generated_steps import RESULTS, RESULTS_OF_ITEM
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
+from tasker.template.rules.builtin import builtin_of, type_of_builtin_result
+from tasker.template.rules.builtin import check_step as check_builtin
 from tasker.template.rules.unread import paths_read, report_unread
 from tasker.template.step_types import Origin
 from tasker.template.yaml.positions import position_inside
@@ -41,19 +43,42 @@ def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any], strict:
 
     `strict`: warn about values that no schema describes, and about described ones that nothing reads.
     """
-    steps = [step for step in graph.steps.values() if KEYS.intersection(step.values)]
+    steps = {name: step for name, step in graph.steps.items() if KEYS.intersection(step.values) or builtin_of(step)}
     overridden = _overridden_inputs(graph, document)
     if not steps and not overridden:
         return
     scopes = None if graph.cyclic else _Scopes(graph, document, strict)
     if strict and not graph.cyclic:
         report_unread(graph, document, _all_paths(graph))
-    for step in steps:
-        scope = scopes.of(step) if scopes and step.name not in graph.tainted else None
-        for text in _expressions(step):
-            _check_text(step, text, scope)
+    for name in graph.order if scopes else graph.steps:  # the result of a built-in step has the types of its inputs
+        if (step := steps.get(name)) is not None:
+            _check_step(step, scopes if name not in graph.tainted else None)
     for step, text in overridden:
         _check_text(step, text, scopes.of(step) if scopes and step.name not in graph.tainted else None)
+
+
+def _check_step(step: StepDraft, scopes: _Scopes | None) -> None:
+    scope = None if scopes is None else scopes.of(step)
+    types: dict[Path, Type] = {}
+    for text in _expressions(step):
+        type_ = _check_text(step, text, scope)
+        if type_ is not None and text.path[: len(step.path) + 1] == (*step.path, "inputs"):
+            types[text.path[len(step.path) + 1 :]] = type_
+    if builtin_of(step):
+        step = _for_one_item(step)
+        check_builtin(step, types)
+        if scopes is not None and scope is not None:
+            scopes.know_result(step, types, scope)
+
+
+def _for_one_item(step: StepDraft) -> StepDraft:
+    """Return the step as its handler sees it: with `for_each`, the `result_schema` is that of one item."""
+    each = step.values.get("for_each")
+    if not isinstance(each, Mapping) or RESULTS_OF_ITEM not in each:
+        return step
+    values = {key: value for key, value in step.values.items() if key != "result_schema"}
+    schema = each[RESULTS_OF_ITEM]
+    return replace(step, values=values if schema is None else {**values, "result_schema": schema})
 
 
 KEYS = frozenset({"inputs", "rules", "for_each"})
@@ -115,7 +140,8 @@ def _overridden_inputs(graph: DependencyGraph, document: Mapping[str, Any]) -> l
     return overridden
 
 
-def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> None:
+def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> Type | None:
+    """Report the problems of a text; return the type of its expression if it has no problem and consists of one."""
     from tasker.expressions.mapping import Part, split_text  # needed for templates with expressions only
     from tasker.expressions.syntax import SYNTAX, ExpressionError, Problem
 
@@ -125,42 +151,46 @@ def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> No
         if text.lstrip().startswith("${"):
             hint = "write the expression without `${` and `}`"
             _report(step, Problem(SYNTAX, "`${` where an expression stands alone", 0, 2, hint), place, text, 0)
-            return
+            return None
         parts = [Part(0, text)]
     else:
         try:
             parts = split_text(text)
         except ExpressionError as error:
             _report(step, error.problem, place, text, 0)
-            return
+            return None
+    whole: Type | None = None
     for part in parts:
         if isinstance(part, Part):
-            for problem in _problems(part, written, len(parts) == 1, scope):
+            type_, problems = _checked(part, written, len(parts) == 1, scope)
+            for problem in problems:
                 _report(step, problem, place, text, part.offset)
+            whole = type_ if len(parts) == 1 and not problems else None
+    return whole
 
 
-def _problems(part: Part, written: _Text, alone: bool, scope: CheckScope | None) -> list[Problem]:
-    """Return the problems of one expression; `alone`: it is the whole text."""
+def _checked(part: Part, written: _Text, alone: bool, scope: CheckScope | None) -> tuple[Type | None, list[Problem]]:
+    """Return the type and the problems of one expression; `alone`: it is the whole text."""
     from tasker.expressions.check import Checker
     from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
 
     try:
         node = parse(part.text)
     except ExpressionError as error:
-        return [error.problem]
+        return None, [error.problem]
     if scope is None:
-        return []
+        return None, []
     checker = Checker(scope)
     type_ = checker.check(node)
     if checker.problems:
-        return checker.problems
+        return type_, checker.problems
     if written.wants is not None and not type_.may_be(written.wants):
-        return [Problem(TYPE, f"{written.what}, got {type_}", node.offset, node.length, None)]
+        return type_, [Problem(TYPE, f"{written.what}, got {type_}", node.offset, node.length, None)]
     if not alone and not type_.may_be("bool", "string", "int", "double", "number"):
         message = f"inside a text an expression is a scalar, got {type_}"
         hint = "let the text consist of the expression alone"
-        return [Problem(TYPE, message, node.offset, node.length, hint)]
-    return []
+        return type_, [Problem(TYPE, message, node.offset, node.length, hint)]
+    return type_, []
 
 
 def _report(step: StepDraft, problem: Problem, place: Position, text: str, offset: int) -> None:
@@ -235,6 +265,11 @@ class _Scopes:
             name: type_of_result(step.type, step.values.get("result_schema"), "for_each" in step.values)
             for name, step in graph.steps.items()
         }
+
+    def know_result(self, step: StepDraft, types: Mapping[Path, Type], scope: CheckScope) -> None:
+        """Note the type of a built-in step's result, for the steps below."""
+        if "for_each" not in step.values and (type_ := type_of_builtin_result(step, types, scope)) is not None:
+            self._results[step.name] = type_
 
     def of(self, step: StepDraft) -> CheckScope:
         from tasker.expressions.check_scope import CheckScope

@@ -244,3 +244,29 @@ def test_decisions_and_inputs_are_shown_by_commands(database_url: str, tmp_path:
     assert json.loads(inputs)["inputs"] == {"item": 3}
     both = invoke("task", "step", "inputs", task, "work_001", "--format", "json", database=database_url).stdout
     assert json.loads(both)["inputs"] == {"0": {"item": 1}, "1": {"item": 2}}
+
+
+WITHOUT_PYTHON = """
+  - name: plan
+    handler: tasker.transform
+    inputs: {large: "${input.amount > 100.0}"}
+  - {name: alarm, handler: tasker.log, dependencies: [plan], when: steps.plan.large, inputs: {message: large}}
+  - name: each
+    handler: tasker.transform
+    dependencies: [plan]
+    for_each: input.items
+    inputs: {number: "${item}", last: "${index == input.items.size() - 1}"}
+    result_schema: {type: object, required: [number], properties: {number: {type: integer}, last: {type: boolean}}}
+  - {name: all, type: deferred_convergence, handler: tasker.collect, dependencies: [alarm, each]}
+  - name: sum
+    handler: tasker.transform
+    dependencies: [all]
+    inputs: {sum: "${steps.all.each.map(e, e.number).sum()}"}
+"""
+
+
+def test_built_in_steps_take_conditions_and_lists(database_url: str, tmp_path: Path) -> None:
+    report = run(database_url, tmp_path, WITHOUT_PYTHON, {"amount": 7, "items": [1, 2]})
+    assert report.succeeded, report
+    assert report.results["all"] == {"each": [{"number": 1, "last": False}, {"number": 2, "last": True}]}
+    assert report.results["sum"] == {"sum": 3}

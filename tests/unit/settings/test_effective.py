@@ -98,7 +98,7 @@ BY_TWO = {
 NOT_SET = {
     "origin",
     "orchestrator_events.listener",
-    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
+    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms", "worker.resources"),
     "sweeps.repair_ms",
     "sweeps.whole",
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),

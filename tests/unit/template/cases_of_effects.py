@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.unit.template.cases import BATCH, BRANCHES, CHAIN, GOOD, Case, changed
 from tests.unit.template.support import HEAD, step, steps, top
 
+
+def builtin(inputs: str, name: str = "log") -> str:
+    """A template with a built-in step that has these inputs."""
+    return steps(f"- {{name: a, handler: tasker.{name}, inputs: {inputs}}}")
+
+
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
     Case("T027", top("«schedule»: '0 4 * * *'"), "schedules", top("schedules: [{name: early, cron: '0 4 * * *'}]")),
@@ -291,5 +297,26 @@ EFFECTS = (
         steps(BRANCHES).replace("type: deferred", 'type: deferred, inputs: {x: "${steps.«left».x}"}'),
         "has(steps.left)",
         GOOD,
+    ),
+    Case("T100", builtin("{message: a, «levl»: info}"), "did you mean `level`", builtin("{message: a, level: info}")),
+    Case("T101", builtin("{level: info}").replace("inputs", "«inputs»"), "add `message`", builtin("{message: a}")),
+    Case("T102", builtin("{message: «1»}"), "expected text", builtin("{message: '1'}")),
+    Case(
+        "T103",
+        builtin("{value: 1, schema: {title: «'${task.id}'»}}", "validate"),
+        "write the value itself",
+        builtin("{value: 1, schema: {title: '$'}}", "validate"),
+    ),
+    Case(
+        "T104",
+        builtin("{message: a}").replace("tasker.log", "{callable: tasker.log, method: «other»}"),
+        "remove `method`",
+        builtin("{message: a}"),
+    ),
+    Case(
+        "T105",
+        builtin("{a: 1}, result_schema: «{required: [b], properties: {b: {}}}»", "transform"),
+        "the inputs lack `b`",
+        builtin("{b: 1}, result_schema: {required: [b], properties: {b: {}}}", "transform"),
     ),
 )

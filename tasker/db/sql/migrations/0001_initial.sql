@@ -615,7 +615,8 @@ create index workers_present on tasker.workers (worker_uuid) where stopped_at is
 -- The names of the handlers that a worker has loaded. A custom resolver may find more.
 create table tasker.worker_callables (
   worker_uuid  uuid primary key references tasker.workers on delete cascade,
-  callables    text[] not null
+  callables    text[] not null,
+  lacking      text[] not null default '{}'   -- "handler resource": loaded, but it has no such resource
 );
 
 -- Steps that a worker could not resolve and released (rule 16). Valid while the step still has this token.

@@ -59,6 +59,15 @@ def test_a_submission_that_is_repeated_after_a_lost_answer_is_its_own_task(lab: 
     assert (again["created"], running(again)) == ([], [])
 
 
+def test_a_repeated_submission_in_a_batch_takes_the_key_from_no_other(lab: Lab) -> None:
+    first = {"identity": str(uuid4()), "unique": "x"}
+    (task,) = lab.submit(unique(lab), first)
+    lab.one.core("cancel", {"task": task})
+    answer = lab.one.submit(unique(lab), first, {"unique": "x"})
+
+    assert (len(answer["created"]), running(answer)) == (1, [])
+
+
 def test_batches_of_the_same_keys_in_opposite_orders_do_not_block_each_other(lab: Lab) -> None:
     keys = [{"unique": key} for key in "abc"]
     with lab.transaction(lab.one):

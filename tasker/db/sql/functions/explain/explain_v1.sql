@@ -219,6 +219,12 @@ as $$
           'handlers', case when g.reason in ('nobody', 'unserved') then (
           select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
           join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end,
+          'lacking', case when g.reason = 'unserved' then (   -- resources that workers with it lack
+          select jsonb_agg(distinct split_part(l.pair, ' ', 2)) from unnest(g.ordinals) as o (ordinal)
+          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal
+          join alive w on w.serves
+          join tasker.worker_callables c on c.worker_uuid = w.worker_uuid
+          cross join unnest(c.lacking) as l (pair) where split_part(l.pair, ' ', 1) = ts.handler) end,
           'tags', case when g.reason = 'untagged' then
           to_jsonb(tasker.missing_tags(t.namespace, t.template_id, g.ordinals[1])) end,
           'most', case when g.reason = 'oversized' then

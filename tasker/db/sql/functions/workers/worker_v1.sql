@@ -5,7 +5,8 @@
 -- not been heard of for two thirds of its lease.
 -- Locks: worker, then as serve_worker; to forget: workers (skips).
 -- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables:
---   [name...], concurrency, backend, tags, limits, held: [[step, token]...], older_ms}
+--   [name...], lacking: ["handler resource"...], concurrency, backend, tags, limits,
+--   held: [[step, token]...], older_ms}
 -- Returns: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]}
 --   for forget.
 create or replace function tasker.worker_v1(p_args jsonb) returns jsonb

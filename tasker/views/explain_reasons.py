@@ -1,6 +1,6 @@
 """Reasons why a step does not run, each with a sentence and a remedy. Pure.
 
-`{name}` is replaced by a word (`tasker.services.tasks.explain`); a part in brackets is omitted if one of its words is
+`{name}` is replaced by a word (`tasker.views.explanation`); a part in brackets is omitted if one of its words is
 missing. The keys are those returned by `tasker.explain_v1`.
 """
 
@@ -130,8 +130,10 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "unserved": Reason(
-        "no live worker serves {handlers}: refused by {refused_by}[, last since {refused_since}]",
-        "start a worker that has the handler; list handlers by worker: tasker worker list --callables{db}",
+        "no live worker serves {handlers}[, which uses a resource that none has: {lacking}]: refused by {refused_by}"
+        "[, last since {refused_since}]",
+        "start a worker that has the handler[ and the resource {lacking}]; list handlers by worker: "
+        "tasker worker list --callables{db}",
         needs_somebody=True,
     ),
     "unreadable": Reason(
@@ -148,7 +150,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
     ),
     "outranked": Reason(
-        "ready since {since}, waits for a free slot[ behind {before} of {namespace} that are more urgent or older]"
+        "waits for a free slot since {since}[, behind {before} of {namespace} that are more urgent or older]"
         "[; {free} on {workers}]",
         "it starts as slots get free; more workers, more slots or a higher priority speed it up",
     ),
