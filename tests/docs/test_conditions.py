@@ -9,12 +9,12 @@ import pytest
 from tasker.expressions.mapping import MappingFailure
 from tasker.handlers.evaluated_steps import evaluated_result
 from tasker.handlers.step_inputs import scope_of
-from tasker.views.explain_reasons import REASONS, filled
 from tasker.template import compile_text
 from tasker.template.condition_keys import FOR_EACH
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.report import render_text
 from tasker.template.rules.conditions import MOST_CONDITIONS
+from tasker.views.explain_reasons import REASONS, filled
 from tests.docs.snippets import snippets
 from tests.support.repository import ROOT
 

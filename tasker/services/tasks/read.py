@@ -124,8 +124,7 @@ class Tasks(Viewed):
         """Explain why each step that has not ended does not run now, and what would change that.
 
         With `step`, explain only that step, even if it has ended or was not created, or the instances of that batch
-        worker. `names` is the
-        maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
+        worker. `names` is the maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
         """
         results_queue = self._engine.messaging.names.step_results
         args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
