@@ -1,10 +1,11 @@
-"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, and of open tasks."""
+"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, and of open tasks; and of
+fairness among tasks."""
 
 from __future__ import annotations
 
 from tasker.template.mapping import Key, Mapping
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import Choice, Number
+from tasker.template.value_kinds import Choice, MapOf, Number
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -42,6 +43,21 @@ RATE_LIMIT = Mapping(
             Number(whole=True, minimum=1, maximum=1_000_000),
             "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
         ),
+    ),
+)
+
+WEIGHT = Number(above=0, maximum=1_000_000)
+FAIRNESS = Mapping(
+    "`fairness`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The place of a value in the input, such as `input.tenant`: the tasks of each value are a flow.",
+            required=True,
+        ),
+        Key("weights", MapOf(WEIGHT), "How many turns single flows get for one of the others, by the value."),
+        Key("default", WEIGHT, "The weight of every other flow.", default=1),
     ),
 )
 

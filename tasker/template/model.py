@@ -11,7 +11,7 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, RATE_LIMIT, TASK_CONCURRENCY
+from tasker.template.limit_keys import CONCURRENCY, FAIRNESS, RATE_LIMIT, TASK_CONCURRENCY
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -367,6 +367,7 @@ TEMPLATE = Mapping(
             "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
             default=0,
         ),
+        Key("fairness", FAIRNESS, "Whose steps are claimed in turn where many wait: one flow for each value of a key."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),

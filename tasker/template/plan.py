@@ -240,6 +240,8 @@ class Plan:
     """Time from its start after which the open steps of a task fail; None: never."""
     priority: int = 0
     """Priority of tasks that are submitted without one."""
+    fairness: Mapping[str, Any] | None = None
+    """Turns of flows, as `{key: [name...], weights: {value: weight}, default}`; None: all tasks are one flow."""
     task_events: bool = False
     """Whether the end of a task is a durable event."""
 

@@ -220,8 +220,7 @@ def test_a_step_says_how_many_go_before_it_in_an_ordered_namespace(told: Told) -
     last = lab.submit_one(lab.chain(1), priority=-10)
 
     assert told.sentence(last, "s0").startswith(
-        "ready since 12:00:00, waits for a free slot"
-        f" behind 3 steps of {lab.namespace} that are more urgent or older; "
+        f"ready since 12:00:00, waits for a free slot behind 3 steps of {lab.namespace} that are more urgent or older; "
     )
 
 

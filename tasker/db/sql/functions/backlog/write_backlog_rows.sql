@@ -46,10 +46,13 @@ begin
     where p.begins_at is not null
     on conflict (subject, kind) do update set due_at = excluded.due_at, token = excluded.token
   )
-  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority)
+  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority,
+    flow)
   select p.step_uuid, p.task_uuid, p.namespace_id,
     tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) then t.created_at else p_now end,
-      p.priority, p.held_rank), p.paused, case when n.ordered then p.priority end
+      p.priority, p.held_rank), p.paused, case when n.ordered then p.priority end,
+    case when n.fair_default is not null
+      then tasker.flow_of(p.namespace_id, p.task_uuid, p.template_id) end
   from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid
   join tasker.task_namespaces n on n.namespace_id = p.namespace_id
   where p.place = 'hold' and p.begins_at is null and not p.limited;
