@@ -137,7 +137,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
     ),
     "outranked": Reason(
-        "ready since {since}, waits for a free slot[ behind {before} of {namespace} that are more urgent or older]"
+        "waits for a free slot since {since}[, behind {before} of {namespace} that are more urgent or older]"
         "[; {free} on {workers}]",
         "it starts as slots get free; more workers, more slots or a higher priority speed it up",
     ),

@@ -8,8 +8,8 @@
 -- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may
 -- remember the identifier of a template that means another one, after the database was restored to an earlier
 -- moment or created anew.
--- Locks: identities, namespace, pauses (shared), counters. Identities are inserted in their order, so that two
---   submissions never wait for each other in a circle.
+-- Locks: identities, namespace, pauses (shared), counters. Identities are inserted in their order, so that
+--   two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
 --   parent_correlation, initiator, source_system, reason, tags, trace, run_at, delay_ms, expires_ms, deadline
