@@ -40,6 +40,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
         priority=document.get("priority", 0),
+        release=document.get("release", "by_age"),
         fairness=_fairness(document.get("fairness")),
         task_events=document.get("task_events", False),
         concurrency=_limit_of_tasks(owner, document.get("concurrency")),

@@ -367,6 +367,13 @@ TEMPLATE = Mapping(
             "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
             default=0,
         ),
+        Key(
+            "release",
+            Choice(("by_age", "finish_started_first")),
+            "Which of its steps are next among tasks that are as urgent: those that wait longest, or those of the task "
+            "that was submitted first.",
+            default="by_age",
+        ),
         Key("fairness", FAIRNESS, "Whose steps are claimed in turn where many wait: one flow for each value of a key."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),

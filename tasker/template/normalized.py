@@ -40,6 +40,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
             "priority": plan.priority or None,
+            "release": None if plan.release == "by_age" else plan.release,
             "fairness": _fairness(plan),
             "task_events": plan.task_events or None,
             "concurrency": _limit_of_tasks(plan),

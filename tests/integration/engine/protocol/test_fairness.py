@@ -166,3 +166,15 @@ def test_a_lone_step_is_served_within_a_round_of_100_000_others(lab: Lab) -> Non
 
     assert len(set(turns(lab, namespace, 6))) == 2
     lab.one.execute("truncate tasker.ready_backlog")
+
+
+def test_a_waiting_step_says_that_its_flow_is_served_in_turn(lab: Lab) -> None:
+    lab.one.start_worker()
+    plan = fair(lab.chain(1))
+    lab.submit(plan, *(of("acme") for _ in range(3)))
+    task = lab.submit_one(plan, **of("bob"))
+
+    (group,) = lab.observer.core("explain", {"task": task, "step": None, "results_queue": ""})["groups"]
+
+    assert group["reason"] == "outranked"
+    assert (group["values"]["ahead"], group["values"]["flow"]) == (0, "bob")

@@ -1,8 +1,8 @@
--- The next steps of a fair namespace: a round robin over its flows, in the order of their names; inside a flow
--- by rank. Each visit of a flow takes floor((round + 1) * q) - floor(round * q) steps, where q is its weight in
--- units of the least one: exact over rounds for every weight, without state of the flow. A visit that `p_want`
--- cuts goes on next time. Steps that the caller does not serve are passed over; after 200 visits in which it
--- found nothing, the next call goes on.
+-- The next steps of a fair namespace: a round robin over its flows, in the order of their names; inside a
+-- flow by rank. Each visit of a flow takes floor((round + 1) * q) - floor(round * q) steps, where q is its
+-- weight in units of the least one: exact over rounds for every weight, without state of the flow. A visit
+-- that `p_want` cuts goes on next time. Steps that the caller does not serve are passed over; after 200
+-- visits in which it found nothing, the next call goes on.
 -- Locks: turn of the namespace.
 create or replace function tasker.next_fair(p_namespace int, p_want int, p_but uuid[], p_unserved text[])
 returns uuid[]
@@ -32,7 +32,8 @@ begin
   from tasker.task_namespaces n where n.namespace_id = p_namespace;
   while cardinality(v_steps) < p_want and v_visits < 200 loop
     v_flow := (select b.flow from tasker.ready_backlog b
-      where b.namespace_id = p_namespace and b.flow > v_turn.after_flow and not b.paused and b.unserved is null
+      where b.namespace_id = p_namespace and b.flow > v_turn.after_flow
+        and not b.paused and b.unserved is null
       order by b.flow limit 1);
     if v_flow is null then
       v_rounds := v_rounds + 1;
@@ -95,8 +96,8 @@ language sql stable as $$
   from (select tasker.flow_of(p_namespace, p_task, p_template) as flow) f
 $$;
 
--- Makes a namespace fair, with these weights for all of its templates; backlogged steps get their flows. Steps
--- that are backlogged meanwhile by writes that have not seen it are mended (tasker.mend_held).
+-- Makes a namespace fair, with these weights for all of its templates; backlogged steps get their flows.
+-- Steps that are backlogged meanwhile by writes that have not seen it are mended (tasker.mend_held).
 -- p_fairness: {key, weights: {value: weight}, default}.
 -- Locks: namespace, backlog.
 create or replace function tasker.make_fair(p_namespace int, p_fairness jsonb) returns void
