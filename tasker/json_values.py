@@ -16,6 +16,7 @@ import orjson
 
 from tasker.dataclasses import dataclass
 from tasker.errors import NotStorable, UsageError
+from tasker.known_secrets import KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
     """Encode the value as JSON text, once for all uses.
 
     Raises `NotStorable` for anything that is not strict JSON (NaN, Infinity, keys that are not text, foreign types),
-    for what PostgreSQL refuses (NUL, lone surrogates), for more than 100 levels and for more than `limit_bytes`.
+    for what PostgreSQL refuses (NUL, lone surrogates), for more than 100 levels, for more than `limit_bytes`, and for a
+    value that contains a secret that this process has read.
     """
     try:
         encoded = JsonText(_to_json(value))
@@ -90,6 +92,8 @@ def encode(value: Any, *, limit_bytes: int = VALUE_LIMIT_BYTES) -> JsonText:
             too_large=True,
             hint="store the data elsewhere and return a reference to it",
         )
+    if KNOWN and (path := KNOWN.path_in(value, encoded.text)) is not None:
+        raise NotStorable.secret(path)
     return encoded
 
 

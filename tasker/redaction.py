@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
+from tasker import known_secrets
 from tasker.template.plan import Plan
 
-REDACTED = "***REDACTED***"
+REDACTED = known_secrets.REDACTED
 """Replacement of redacted values."""
 
 
@@ -46,6 +47,8 @@ def _table(table: Mapping[str, Any], prefix: str, paths: list[str]) -> dict[str,
 
 
 def _value(key: str, value: Any, path: str, paths: list[str]) -> Any:
+    if isinstance(value, Mapping) and set(value) == {"secret"}:  # a reference, which names the secret only
+        return dict(value)
     if isinstance(value, Mapping):
         return _table(value, f"{path}.", paths)
     if isinstance(value, (list, tuple)):

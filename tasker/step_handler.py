@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         depends_on,
         inputs,
         step_handler,
+        uses,
     )
     from tasker.handlers.http.response import APIMixin, ApiResponse
     from tasker.handlers.step_handler import (
@@ -59,6 +60,7 @@ __all__ = [
     "depends_on",
     "inputs",
     "step_handler",
+    "uses",
 ]
 
 __getattr__ = names_of(
@@ -72,7 +74,7 @@ __getattr__ = names_of(
         "tasker.handlers.batch_arithmetic": "Batches",
         "tasker.handlers.decorators": (
             "FunctionalHandler api_handler batch_aggregator batch_analyzer batch_worker "
-            "decision_handler depends_on inputs step_handler"
+            "decision_handler depends_on inputs step_handler uses"
         ),
         "tasker.handlers.http.response": "APIMixin ApiResponse",
     },

@@ -43,9 +43,9 @@ class Webhooks:
 
     @hookimpl
     def tasker_background_jobs(self, database_url: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """Return the job that sends events if there is an enabled endpoint."""
+        """Return the job that sends events if there is an enabled endpoint, or a secret for the URLs of tasks."""
         settings = self._settings
-        if settings is None or not any(endpoint.enabled for endpoint in settings.endpoints):
+        if settings is None or not any(endpoint.enabled for endpoint in settings.every()):
             return None
         from tasker_webhooks.sending import send_all
 
@@ -56,7 +56,7 @@ class Webhooks:
     def tasker_connections(self) -> int:
         """Return the number of the sender's connections if there is an enabled endpoint."""
         settings = self._settings
-        if settings is None or not any(endpoint.enabled for endpoint in settings.endpoints):
+        if settings is None or not any(endpoint.enabled for endpoint in settings.every()):
             return 0
         from tasker_webhooks.sending import CONNECTIONS
 

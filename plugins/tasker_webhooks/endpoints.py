@@ -9,7 +9,7 @@ from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.event_subscriptions import Delivery
 from tasker_webhooks.sending import SUBSCRIBER, posted_test
-from tasker_webhooks.table import Endpoint, WebhooksTable
+from tasker_webhooks.table import CALLBACKS, Endpoint, WebhooksTable
 
 if TYPE_CHECKING:
     from tasker.services.domain_events import DomainEventLog
@@ -79,7 +79,7 @@ class EndpointsHere:
         """Return every endpoint with its progress."""
         subscribers = {subscriber.name: subscriber for subscriber in await self._events.subscribers()}
         return [
-            _described(endpoint, subscribers.get(SUBSCRIBER + endpoint.name)) for endpoint in self._settings.endpoints
+            _described(endpoint, subscribers.get(SUBSCRIBER + endpoint.name)) for endpoint in self._settings.every()
         ]
 
     async def aside(self, name: str) -> Sequence[Delivery]:
@@ -108,12 +108,15 @@ class EndpointsHere:
 
 async def tested(settings: WebhooksTable, name: str) -> Tested:
     """Post a test event as `EndpointsHere.test` does, without a database."""
-    error = await posted_test(_named(settings, name), settings)
+    endpoint = _named(settings, name)
+    if endpoint.name == CALLBACKS:
+        raise UsageError(f"{CALLBACKS} has no URL of its own", hint="submit a task with a callback_url")
+    error = await posted_test(endpoint, settings)
     return Tested(name, not error, error)
 
 
 def _named(settings: WebhooksTable, name: str) -> Endpoint:
-    known = {endpoint.name: endpoint for endpoint in settings.endpoints}
+    known = {endpoint.name: endpoint for endpoint in settings.every()}
     if match := known.get(name):
         return match
     hint = f"there are {', '.join(known)}" if known else "none is configured under plugins.webhooks.endpoints"

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 import httpx
 
 from tasker.dataclasses import dataclass
-from tasker_webhooks.addresses import Refused, resolved
+from tasker.outgoing import AddressRefused, guarded_async_transport
 from tasker_webhooks.table import WebhooksTable, host_problem
 
 REDIRECTIONS = 3
@@ -51,7 +51,7 @@ class Poster:
                 return await self._posted(url, body, headers)
         except TimeoutError:
             return Answer(f"no answer within {self._settings.timeout_seconds:g} s")
-        except Refused as error:
+        except AddressRefused as error:
             return Answer(str(error))
         except Exception as error:  # an endpoint may answer anything, and no answer may end its sender
             return Answer(f"{type(error).__name__}: {error}".rstrip(": "))
@@ -68,13 +68,9 @@ class Poster:
     async def _once(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers]:
         """Return the status and the headers; the body is not read."""
         self._check(url)
-        port = url.port or (443 if url.scheme == "https" else 80)
-        address = await resolved(url.host, port, self._settings.private_networks)
-        there = url.copy_with(host=address)
-        sent = {**headers, "host": url.netloc.decode("ascii")}
         trusted = self._trusted if url.scheme == "https" else UNTRUSTED
-        request = httpx.Request("POST", there, content=body, headers=sent, extensions={"sni_hostname": url.host})
-        async with httpx.AsyncHTTPTransport(verify=trusted, trust_env=False) as transport:
+        request = httpx.Request("POST", url, content=body, headers=headers)
+        async with guarded_async_transport(self._settings.private_networks, verify=trusted) as transport:
             answer = await transport.handle_async_request(request)
             try:
                 return answer.status_code, answer.headers
@@ -88,18 +84,18 @@ class Poster:
 
     def _check(self, url: httpx.URL) -> None:
         if url.scheme != "https" and not (url.scheme == "http" and self._settings.plain_http):
-            raise Refused(f"{url.scheme}:// is not posted to (plugins.webhooks.plain_http)")
+            raise AddressRefused(f"{url.scheme}:// is not posted to (plugins.webhooks.plain_http)")
         if self._settings.hosts and url.host not in self._settings.hosts:
-            raise Refused(f"the host {url.host} is none of plugins.webhooks.hosts")
+            raise AddressRefused(f"the host {url.host} is none of plugins.webhooks.hosts")
         if problem := host_problem(url.raw_host.decode("ascii"), url.port):
-            raise Refused(f"invalid URL {str(url)!r:.200}: {problem}")
+            raise AddressRefused(f"invalid URL {str(url)!r:.200}: {problem}")
 
 
 def _redirected(url: httpx.URL, location: str) -> httpx.URL:
     try:
         return httpx.URL(urljoin(str(url), location))
     except (httpx.InvalidURL, ValueError) as error:
-        raise Refused(f"invalid redirect {location!r:.200}: {error}") from error
+        raise AddressRefused(f"invalid redirect {location!r:.200}: {error}") from error
 
 
 def _meaning(status: int, headers: httpx.Headers) -> Answer:

@@ -7,6 +7,7 @@ import json
 import logging
 import random
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,7 +16,7 @@ from tasker.clock import BackoffPolicy
 from tasker.errors import TaskerError
 from tasker_webhooks.posting import Answer, Poster
 from tasker_webhooks.signing import body_of, headers
-from tasker_webhooks.table import Endpoint, WebhooksTable
+from tasker_webhooks.table import CALLBACKS, Endpoint, WebhooksTable
 from tasker_webhooks.turns import Breaker, Turns
 
 if TYPE_CHECKING:
@@ -176,6 +177,28 @@ class Sender:
         return min(delay, self._settings.longest_retry_seconds)
 
 
+class CallbackSender(Sender):
+    """Sender of the ends of tasks to the URLs that their submissions name.
+
+    The URLs have nothing in common, so none of them rests or stops the others.
+    """
+
+    def __init__(
+        self, settings: WebhooksTable, events: DomainEventLog, poster: Poster, process_started: float | None = None
+    ) -> None:
+        endpoint = next(each for each in settings.every() if each.name == CALLBACKS)
+        super().__init__(endpoint, settings, events, poster, process_started=process_started)
+
+    async def _posted(self, event: PublishedEvent) -> Answer:
+        url = await self._events.callback_url(event.metadata["task_uuid"])
+        if url is None:  # its end is an event for others
+            return Answer()
+        body = body_of(event)
+        signed = headers(event.event_id, int(time.time()), body, self._endpoint.secrets)
+        answer = await self._poster.post(url, body, signed)
+        return replace(answer, gone=False, retry=False) if answer.gone else answer
+
+
 def _until_next(due: DueDelivery, delivered: bool) -> float:
     if due.next_seconds is None:
         return POLL_SECONDS
@@ -219,3 +242,6 @@ async def send_all(database_url: str, settings: WebhooksTable, process_started: 
             if endpoint.enabled:
                 sender = Sender(endpoint, settings, app.domain_events, poster, process_started=process_started)
                 senders.create_task(sender.run())
+        if settings.callback_secrets:
+            callbacks = CallbackSender(settings, app.domain_events, poster, process_started)
+            senders.create_task(callbacks.run())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from ipaddress import ip_network
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -70,6 +71,10 @@ Secret = Annotated[str, Check(_secret)]
 Network = Annotated[str, Check(_network)]
 
 
+CALLBACKS = "callbacks"
+"""Name under which the URLs of tasks are an endpoint."""
+
+
 class Endpoint(Table):
     """URL to post events to, and their selection. All `secrets` sign, so that a receiver may know the old or the new
     one."""
@@ -91,6 +96,10 @@ class WebhooksTable(Table):
         "Each a table `[[plugins.webhooks.endpoints]]` with `name`, `url`, `secrets`, and perhaps `events` (patterns "
         "of names), `namespace`, `at_once` (requests at the same time: 8, from 1 to 100) and `enabled`; `tasker "
         "webhook secret` makes a secret.",
+    )
+    callback_secrets: tuple[Secret, ...] = several(
+        (),
+        "Secrets that sign what is posted to the `callback_url` of tasks; without one, none is posted to.",
     )
     attempts: int = whole(12, 1, 50, "How often an event is posted before it is given up.")
     first_retry_seconds: float = number(
@@ -114,9 +123,20 @@ class WebhooksTable(Table):
         False, "Also post to http:// URLs.", advice="Any host on the way can read and change what is sent."
     )
 
+    def every(self) -> Sequence[Endpoint]:
+        """Return the endpoints; the URLs of tasks are together one of them, if they have a secret."""
+        if not self.callback_secrets:
+            return self.endpoints
+        url = "the callback_url of each task"
+        events = ("task.completed", "task.failed", "task.cancelled")
+        secrets = self.callback_secrets
+        return (*self.endpoints, Endpoint(name=CALLBACKS, url=url, secrets=secrets, events=events, at_once=32))
+
     def check(self) -> None:
         """Refuse endpoints at http:// unless `plain_http` allows them."""
         for endpoint in self.endpoints:
+            if endpoint.name == CALLBACKS:
+                raise refused(f"An endpoint is called {CALLBACKS}, which are the URLs of tasks", "Choose another name")
             if urlsplit(endpoint.url).scheme == "http" and not self.plain_http:
                 issue = f"The endpoint {endpoint.name} is at http://, and plain_http is false"
                 raise refused(issue, "Write https://, or set plugins.webhooks.plain_http = true")

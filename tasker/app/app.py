@@ -36,7 +36,8 @@ class App(AppLifecycle):
     `work` False only submits and waits. `configuration` supplies everything not given here, by default that of the
     environment variables. `runner` creates the attempt runner. Submitting raises `Overloaded` while a namespace has
     more ready steps than `depth_limits`. `max_connections` is the size of the connection pool, by default
-    `common.database.pool.max_connections`.
+    `common.database.pool.max_connections`. `resources` are clients for handlers by name, or tables as those of
+    `[resources.NAME]`; they take the place of configured ones.
     """
 
     async def submit(

@@ -7,6 +7,7 @@ from functools import partial
 
 from tasker.clock import SystemClock
 from tasker.engine.calls import OnFinished
+from tasker.engine.named_limits import LimitDeclarations
 from tasker.engine.write_listeners import WriteListeners
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings
@@ -80,5 +81,6 @@ def process_context(
             events or settings.events, messaging.capabilities, clock, random, plugins.listener("tasker_queue_polled")
         ),
         PendingWork(clock),
+        LimitDeclarations(engines.upkeep.connection, settings.named_limits),
         plugins,
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.named_limits import NamedLimitNumbers, NamedLimits
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
 from tasker.installed import backend_variables
@@ -24,16 +25,20 @@ from tasker.messaging.queues import QueueNames
 from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.found import PluginChoice, exclude_plugins, installed, load
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import DepthLimits
 from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
 from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
 from tasker.settings.http import OrchestrationWeb, WorkerWeb
 from tasker.settings.queues import DepthThresholds
+from tasker.settings.table import NamedTables
+from tasker.settings.tenants import TenantQuota
 from tasker.template.plan import BreakerPolicy, RetryPolicy
+from tasker.template.times import default_burst, parse_rate
 
 if TYPE_CHECKING:
+    from tasker.resources.tables import ResourceTables
     from tasker.settings.breakers import BreakerThresholds, ReadinessThresholds
+    from tasker.settings.execution import NamedLimit
     from tasker.settings.model import Settings
     from tasker.settings.table import Table
 
@@ -58,8 +63,7 @@ Those of plugins apply only if the plugin is enabled.
 """
 
 
-_single = DepthThresholds.for_single_process()
-SINGLE_PROCESS_DEPTH = DepthLimits(_single.critical_threshold, _single.overflow_threshold)
+SINGLE_PROCESS_DEPTH = DepthThresholds.for_single_process()
 """Limits of a single process that submits and works: waiting tasks are in the database and block no other process."""
 
 
@@ -79,12 +83,14 @@ class Configured:
     retry: RetryPolicy | None = None
     """Policy of steps whose template has no retry settings; None: that of the registered template."""
     breakers: BreakerPolicies = field(default_factory=BreakerPolicies)
-    depth_limits: DepthLimits = SINGLE_PROCESS_DEPTH
+    depth_limits: DepthThresholds = SINGLE_PROCESS_DEPTH
     """Depths at which new tasks are refused."""
     importable: tuple[str, ...] = ("*",)
     """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
+    tenants: Mapping[str, TenantQuota] = NamedTables()
+    """Quotas of tenants."""
     http: OrchestrationWeb = OrchestrationWeb.for_single_process()
     worker_port: WorkerWeb = WorkerWeb.for_single_process()
     """HTTP port of each worker."""
@@ -125,7 +131,9 @@ def from_environment(context: str = "complete", environ: Mapping[str, str] = os.
     from tasker.services.configuration.loading import load
 
     configuration = load(context, environ)
-    made = replace(configured(configuration.settings, configuration.backends), origin=configuration.origin)
+    made = configured(configuration.settings, configuration.backends, configuration.resources)
+    limits = replace(made.worker.named_limits, changed_at=configuration.changed_at)
+    made = replace(made, origin=configuration.origin, worker=replace(made.worker, named_limits=limits))
     # without a file there are no fleet defaults, so those of registered templates apply
     return made if any(environ.get(name) for name in FILE_VARIABLES) else replace(made, retry=None)
 
@@ -136,7 +144,11 @@ def _plugins_have_settings() -> bool:
     return any("tasker_settings" in load(plugin).hooks for plugin in installed() if not plugin.optional)
 
 
-def configured(settings: Settings, backends: Mapping[str, BackendSettings] = MappingProxyType({})) -> Configured:
+def configured(
+    settings: Settings,
+    backends: Mapping[str, BackendSettings] = MappingProxyType({}),
+    resources: ResourceTables | None = None,
+) -> Configured:
     """Return the configuration of a process. `backends` are tables of messaging backends that have no model."""
     from tasker.settings.inherited import resolved
 
@@ -148,11 +160,12 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         backend=common.queues.backend,
         environment=template_environment(settings),
         queue_names=queue_names(settings),
-        worker=worker_settings(settings),
+        worker=replace(worker_settings(settings), resources=resources),
         orchestrator_events=orchestrator_events(settings),
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
+        tenants=settings.tenants,
         http=settings.orchestration.web,
         worker_port=settings.worker.web,
         log_format=common.log.format,
@@ -161,7 +174,7 @@ def configured(settings: Settings, backends: Mapping[str, BackendSettings] = Map
         context_limit_bytes=common.execution.context_limit_bytes,
         retry=retry_policy(settings),
         breakers=breaker_policies(settings),
-        depth_limits=depth_limits(settings),
+        depth_limits=settings.common.queues.queue_depth_thresholds,
         plugins=plugin_choice(settings),
         backend_settings=backend_settings(settings, backends),
         settings=settings,
@@ -224,8 +237,21 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         seen_events=worker.event_systems.worker.metadata.in_process_events,
         events=worker_events(settings),
         rules=rules(settings),
+        tags=frozenset(worker.tags),
+        named_limits=named_limits(settings),
         name=worker.worker_id if worker.is_set("worker_id") else None,
     )
+
+
+def named_limits(settings: Settings) -> NamedLimits:
+    """Return the limits that templates name."""
+    return NamedLimits(tuple(_numbers(name, limit) for name, limit in settings.limits.items()))
+
+
+def _numbers(name: str, limit: NamedLimit) -> NamedLimitNumbers:
+    rate = parse_rate(limit.rate) if limit.rate else None
+    burst = None if rate is None else float(limit.burst or default_burst(rate))
+    return NamedLimitNumbers(name, limit.concurrency or None, rate, burst)
 
 
 def worker_events(settings: Settings) -> EventSettings:
@@ -281,12 +307,6 @@ def breaker_policies(settings: Settings) -> BreakerPolicies:
 def _policy(own: BreakerThresholds | ReadinessThresholds) -> BreakerPolicy:
     """Return the breaker policy of a component: its own setting, else the common one, else its default."""
     return BreakerPolicy(own.failure_threshold, own.timeout_seconds, own.success_threshold)
-
-
-def depth_limits(settings: Settings) -> DepthLimits:
-    """Return the depths at which a namespace has too many ready steps, with any messaging backend."""
-    thresholds = settings.common.queues.queue_depth_thresholds
-    return DepthLimits(thresholds.critical_threshold, thresholds.overflow_threshold)
 
 
 def queue_names(settings: Settings) -> QueueNames:

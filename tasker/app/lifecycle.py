@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from tasker.app.assembly import breakers_of, end_listener_of, listeners_of
 from tasker.app.configured import Configured, configured_program
@@ -19,7 +20,7 @@ from tasker.clock import new_task_uuid, new_uuid
 from tasker.engine.calls import Engine
 from tasker.engine.guarded_connection import GuardedConnection
 from tasker.engine.plans import PlanStore
-from tasker.execution.settings import WorkerSettings
+from tasker.execution.settings import WorkerSettings, with_resources
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.contributions import rules_of
@@ -28,7 +29,7 @@ from tasker.process.connections import Resources
 from tasker.process.heartbeat import end_dead_leases
 from tasker.process.releases import Repairs
 from tasker.process.stopping import STOP_GRACE_SECONDS, to_its_end
-from tasker.resilience.pressure import DepthLimits
+from tasker.resilience.breakers import Breakers
 from tasker.services.audit import AuditLog
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
@@ -60,6 +61,7 @@ from tasker.services.tasks.waiting import Waiters
 from tasker.services.viewer import SensitiveValues
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.settings.addresses import BackendSettings
+from tasker.settings.queues import DepthThresholds
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.runner import AttemptRunner
@@ -154,18 +156,23 @@ class AppLifecycle:
         settings: WorkerSettings | None = None,
         sweeps: SweepSettings | None = None,
         configuration: Configured | None = None,
-        depth_limits: DepthLimits | None = None,
+        depth_limits: DepthThresholds | None = None,
         backend_settings: BackendSettings | None = None,
         runner: Callable[..., AttemptRunner] | None = None,
         max_connections: int | None = None,
+        resources: Mapping[str, Any] | None = None,
     ) -> None:
         self._configuration = configuration = configured_program(database_url, data_dir, configuration, max_connections)
         self._data_dir, self._registry, self._runner, self._work = data_dir, registry, runner, work
         self._backend, self._depth_limits = backend or configuration.backend, depth_limits or configuration.depth_limits
         self._backend_settings = {**configuration.backend_settings.get(self._backend, {}), **(backend_settings or {})}
-        self._environment, self._sources = environment or configuration.environment, listed(handlers)
-        self._settings, self._sweeps = settings or configuration.worker, sweeps or configuration.sweeps
-        self.breakers = breakers_of(configuration.breakers, configuration.plugins)
+        self._environment, self._sweeps = environment or configuration.environment, sweeps or configuration.sweeps
+        self._sources, self._settings = listed(handlers), with_resources(settings or configuration.worker, resources)
+
+    @cached_property
+    def breakers(self) -> Breakers:
+        """Circuit breakers of this program."""
+        return breakers_of(self._configuration.breakers, self._configuration.plugins)
 
     async def __aenter__(self) -> Self:
         """Connect, upgrade the schema and start working."""
@@ -223,6 +230,7 @@ class AppLifecycle:
             if self._resources.server is not None:
                 await end_dead_leases(made.engine)
             opened.push_async_callback(self._runtime.stop, 0.0)
+            await self._runtime.limits.declare()
             await self._runtime.start()
 
     def _load(self) -> None:

@@ -29,9 +29,12 @@ from tasker.process.context import ProcessContext
 from tasker.process.heartbeat import ProcessHeartbeat
 from tasker.process.orchestrator import Orchestrator
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.submit import DraftFactory
+from tasker.settings.queues import DepthThresholds
+from tasker.settings.table import NamedTables
+from tasker.settings.tenants import TenantQuota
 from tasker.template.plan import RetryPolicy
 
 
@@ -44,17 +47,18 @@ def orchestrator_process(
     breakers: Breakers | None = None,
     events: EventSettings = ORCHESTRATOR_EVENTS,
     context_limit_bytes: int = VALUE_LIMIT_BYTES,
-    depth_limits: DepthLimits | None = None,
+    depth_limits: DepthThresholds | None = None,
     retry: RetryPolicy | None = None,
     plugins: PluginHost | None = None,
+    tenants: Mapping[str, TenantQuota] = NamedTables(),  # frozen
 ) -> Orchestrator:
     """Return an orchestrator that is not started yet.
 
     `retry` is inherited by steps whose template has no retry settings. Requests for a namespace with more ready steps
-    than `depth_limits` wait; None: no limit. `plugins` is as in `process_context`.
+    than `depth_limits`, or of tenants beyond their quotas, wait; None: no limit. `plugins` is as in `process_context`.
     """
     context = process_context(url, messaging, settings, sweeps, breakers, events, plugins=plugins)
-    made = OrchestratorAssembly(context, context_limit_bytes, depth_limits, retry)
+    made = OrchestratorAssembly(context, context_limit_bytes, depth_limits, retry, tenants)
     return Orchestrator(context, made.identity, made.heartbeat, made.actors, made.upkeep)
 
 
@@ -65,12 +69,14 @@ class OrchestratorAssembly(Assembly):
         self,
         context: ProcessContext,
         context_limit_bytes: int,
-        depth_limits: DepthLimits | None,
+        depth_limits: DepthThresholds | None,
         retry: RetryPolicy | None,
+        tenants: Mapping[str, TenantQuota],
     ) -> None:
         super().__init__(context)
         self.identity = new_uuid()
         self._context_limit_bytes, self._depth_limits, self._retry = context_limit_bytes, depth_limits, retry
+        self._tenants = tenants
 
     @cached_property
     def executor(self) -> NoStepExecutor:
@@ -89,7 +95,9 @@ class OrchestratorAssembly(Assembly):
     def heartbeat(self) -> ProcessHeartbeat:
         """Orchestrator's entry in the registry, with its lease."""
         backend, lease_ms = self.context.messaging.provider_name(), self.context.settings.lease.lease_ms
-        return ProcessHeartbeat(self.registry, Registration(self.identity, lease_ms, "orchestrator", backend=backend))
+        limits = self.context.limits.rows
+        entry = Registration(self.identity, lease_ms, "orchestrator", backend=backend, limits=limits)
+        return ProcessHeartbeat(self.registry, entry)
 
     @cached_property
     def result_engine(self) -> Engine:
@@ -104,10 +112,15 @@ class OrchestratorAssembly(Assembly):
         return {
             names.step_results: ParkedResultConsumer(engine, ResultProcessor(engine, random), plans, on_advance),
             names.task_requests: TaskRequestConsumer(
-                engine, plans, self.drafts, self.context.clock, self.admission, on_advance
+                engine, plans, self.drafts, self.context.clock, self.admission, on_advance, self.submission_limits
             ),
             names.task_finalizations: FinalizationConsumer(engine, on_advance),
         }
+
+    @cached_property
+    def submission_limits(self) -> SubmissionLimits:
+        """Limits of templates and tenants."""
+        return SubmissionLimits(self.result_engine, self._tenants)
 
     @cached_property
     def drafts(self) -> DraftFactory:

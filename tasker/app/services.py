@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tasker.app.configured import Configured
 from tasker.app.preparation import prepare, require_shared
@@ -21,7 +22,6 @@ from tasker.orchestration.sweep import SweepSettings
 from tasker.process.connections import Resources
 from tasker.process.releases import Repairs
 from tasker.resilience.breaker import GuardedCircuit
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -38,9 +38,11 @@ from tasker.services.operators.reruns import Reruns
 from tasker.services.operators.steps import Steps
 from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.submit import Submitter
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
+from tasker.settings.queues import DepthThresholds
 
 
 class Services:
@@ -53,7 +55,7 @@ class Services:
         settings: WorkerSettings,
         sweeps: SweepSettings,
         configuration: Configured,
-        limits: DepthLimits,
+        limits: DepthThresholds,
     ) -> None:
         self.connection, self.engine = connection, engine
         self.plans = PlanStore(self.connection, configuration.retry)
@@ -65,11 +67,11 @@ class Services:
         self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
         self.dead_letters, self.replays = DeadLetters(self.engine, self.steps), Replays(self.engine)
-        self.admission = admission = SubmissionAdmission(self.engine, SystemClock(), limits)
+        self.admission = SubmissionAdmission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
-        self.metrics = ServerMetrics(self.fleet, self.connection, self.health)
-        self.submitter = submitter = _submitter(self.engine, self.plans, settings, configuration, admission)
-        self.reruns = Reruns(self.engine, self.plans, submitter)
+        self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)
+        self.metrics = ServerMetrics(self.fleet, self.connection, self.health, self.submitter.limits)
+        self.reruns = Reruns(self.engine, self.plans, self.submitter)
 
     @cached_property
     def schedules(self) -> Schedules:
@@ -104,8 +106,10 @@ def _submitter(
     configuration: Configured,
     admission: SubmissionAdmission,
 ) -> Submitter:
-    limit, window = configuration.context_limit_bytes, settings.limits.enqueue_window
-    return Submitter(engine, plans, new_task_uuid, window=window, context_limit_bytes=limit, admission=admission)
+    limits = SubmissionLimits(engine, configuration.tenants, configuration.http.max_submits_per_minute)
+    most, window = configuration.context_limit_bytes, settings.limits.enqueue_window
+    more: dict[str, Any] = {"window": window, "context_limit_bytes": most, "admission": admission, "limits": limits}
+    return Submitter(engine, plans, new_task_uuid, **more)
 
 
 @asynccontextmanager

@@ -84,6 +84,7 @@ async def serve_worker(service: Service, ready: Callable[[str], None]) -> None:
         change_port(configured.worker_port.auth)
         runtime.events.change(configured.worker.events)
         runtime.execution.runner.error_rules = parse_overrides(*configured.worker.execution.error_rules)
+        runtime.limits.change(configured.worker.named_limits, runtime.worker.identity)
         breakers.change(configured.breakers)
 
     service.status.answer_with(partial(status_of, observed))
@@ -109,12 +110,14 @@ async def serve_orchestrator(service: Service, ready: Callable[[str], None]) -> 
         depth_limits=limits.depth_limits,
         retry=limits.retry,
         plugins=plugins_of(limits.plugins),
+        tenants=limits.tenants,
     )
     title = Title("orchestrator", orchestrator.identity)
 
     def change(configured: Configured) -> None:
         change_port(configured.http.auth)
         orchestrator.events.change(configured.orchestrator_events)
+        orchestrator.limits.change(configured.worker.named_limits, orchestrator.identity)
         breakers.change(configured.breakers)
 
     observed = ProcessSnapshot("orchestrator", orchestrator, lambda: orchestrator.identity)
@@ -178,7 +181,9 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
         plugins=plugins_of(service.configuration.plugins),
     )
     wait_seconds = service.configuration.database.connect_wait_seconds
-    plans = PlanStore(StartupWait(runtime.connection, resources.url, wait_seconds), service.configuration.retry)
+    waiting = StartupWait(runtime.connection, resources.url, wait_seconds)
+    await runtime.limits.declare(connection=waiting)  # templates may name them
+    plans = PlanStore(waiting, service.configuration.retry)
     served = await register_served(
         service.configuration,
         registry,

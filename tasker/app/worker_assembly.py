@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tasker.app.assembly import process_context
 from tasker.app.process_assembly import Assembly
@@ -16,8 +17,7 @@ from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.attempt.listeners import AttemptListener
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.custom_publishers import CustomPublishers
 from tasker.execution.event_bus import AcceptedEventBus, OnPublished
 from tasker.execution.event_making import EventFactory
@@ -43,8 +43,11 @@ from tasker.process.registration import WorkerRegistration
 from tasker.process.releases import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import BufferLimits
 from tasker.template.error_rules import parse_overrides
+
+if TYPE_CHECKING:
+    from tasker.resources.registry import ResourceRegistry
+    from tasker.resources.tables import ResourceTables
 
 
 def worker_process(
@@ -73,6 +76,14 @@ def worker_process(
     context = process_context(url, messaging, settings, sweeps, breakers, waiter=waiter, plugins=plugins)
     made = WorkerAssembly(context, registry, namespaces, runner, on_finished, consume=consume)
     return Runtime(context, made.execution, made.actors, made.upkeep, made.membership, on_elsewhere, waiter)
+
+
+def _registry_of(tables: ResourceTables | None) -> ResourceRegistry | None:
+    if tables is None:
+        return None
+    from tasker.resources.registry import ResourceRegistry  # needed for workers with resources only
+
+    return ResourceRegistry(tables)
 
 
 class WorkerAssembly(Assembly):
@@ -114,6 +125,7 @@ class WorkerAssembly(Assembly):
             context.messaging.provider_name(),
             context.url,
             context.clock,
+            context.limits,
         )
 
     @cached_property
@@ -214,13 +226,14 @@ class WorkerAssembly(Assembly):
     def buffer(self) -> CompletionBuffer:
         """Buffer of completed attempts that are not stored yet."""
         settings = self.context.settings
-        share = settings.overflow.log_warning_threshold
-        return CompletionBuffer(self.slots, BufferLimits(settings.dispatch.completion_buffer_size, share))
+        return CompletionBuffer(self.slots, settings.dispatch, settings.overflow)
 
     @cached_property
     def runner(self) -> AttemptRunner:
         """Runner of handlers."""
         settings = self.context.settings
+        resources = _registry_of(settings.resources)
+        self._handlers.provide_resources(() if resources is None else resources.names)
         return self._make_runner(
             registry=self._handlers,
             clock=self.context.clock,
@@ -231,6 +244,8 @@ class WorkerAssembly(Assembly):
                 settings.lease.grace_ms / 1000, settings.hand_off.starvation_warning_threshold_ms / 1000
             ),
             error_rules=parse_overrides(*settings.execution.error_rules),
+            **({} if resources is None else {"resources": resources}),
+            slots=self.slots,
         )
 
     @cached_property

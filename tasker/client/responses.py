@@ -61,6 +61,7 @@ class TaskResponse:
     expires_at: str | None = None
     deadline_at: str | None = None
     waits_until: str | None = None
+    tenant: str | None = None
     total_steps: int = 0
     pending_steps: int = 0
     in_progress_steps: int = 0

@@ -143,11 +143,18 @@ class SubmitAnswer(AdvanceResult):
     steps: int = 0
     forgotten: bool = False
     """True if the database does not have the intended template; nothing was created."""
+    running: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """By task that was not created: id, state and steps of the one that runs under the same unique key."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
-        return {"created": frozenset(answer["created"]), "steps": answer.get("steps") or 0, "forgotten": forgotten}
+        return {
+            "created": frozenset(answer["created"]),
+            "steps": answer.get("steps") or 0,
+            "forgotten": forgotten,
+            "running": answer.get("running") or {},
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ class Engine:
         """
         if self._joined and not args.get("slots"):
             return SubmitAnswer.parse(await self.submit_and_wake(self._joined.call, args))
-        answer = await self.call_typed("submit", args, SubmitAnswer)
+        answer = SubmitAnswer.parse(await self.call("submit", args))
         pushed = not self._joined and self.messaging.capabilities.push
         if names := [name for name, count in answer.sent.items() if not (pushed and count)]:
             await self.wake(names)

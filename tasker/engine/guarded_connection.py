@@ -34,7 +34,11 @@ class GuardedConnection(SharedTransactions):
         """Execute a statement as `Pool.execute`. Raises `DatabaseBreakerOpen` while the breaker is open."""
         if (transaction := self.transaction) is not None:
             return await transaction.execute(statement, params)
-        return await self.pool.lend(lambda connection: self._guarded(connection.execute)(statement, params))
+
+        def use(connection: Connection) -> Awaitable[Rows]:
+            return self.breaker.call(lambda: connection.execute(statement, params), _refusal, is_outage)
+
+        return await self.pool.lend(use)
 
     async def together(self, use: Callable[[], Awaitable[T]]) -> T:
         """Run `use` in one transaction; see `SharedTransactions.together`.

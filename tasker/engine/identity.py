@@ -27,15 +27,20 @@ class IdentityError(TaskerError):
     error_type = "identity_error"
 
 
+def plan_key(template: str, tenant: str | None) -> str:
+    """Return the part of an identity that its template and tenant determine: tenants share no identity."""
+    return template if tenant is None else f"{template}\n{tenant}"
+
+
 def identity_hash(
     plan_key: str, strategy: str, context: Mapping[str, Any], idempotency_key: str | None, fresh_id: str
 ) -> str:
     """Return the identity of a submission: `v1:` and 64 hexadecimal digits. Submissions of equal identity are one task.
 
-    `plan_key` represents namespace, name and version. An idempotency key decides under every strategy. Without one,
-    `strict` uses the context and `always_unique` uses `fresh_id`, an identifier made for this submission. Raises
-    `IdentityError` for `caller_provided` without a key, for an empty key and for an unknown strategy; `NotStorable` for
-    a context that is not JSON.
+    `plan_key` represents namespace, name and version, and the tenant if there is one. An idempotency key decides under
+    every strategy. Without one, `strict` uses the context and `always_unique` uses `fresh_id`, an identifier made for
+    this submission. Raises `IdentityError` for `caller_provided` without a key, for an empty key and for an unknown
+    strategy; `NotStorable` for a context that is not JSON.
     """
     if idempotency_key is not None:
         return key_identity(plan_key, idempotency_key)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
-from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, TemplateNotFound
+from tasker.errors import PlanUnreadable, TaskNotFound, TemplateError, TemplateNotFound, UnknownLimit
 from tasker.errors.remedies import remedy
 from tasker.json_values import JsonText, require_findable, to_json
 from tasker.template.content_hash import with_defaults
+from tasker.template.diagnostics import did_you_mean
 from tasker.template.plan import Plan, RetryPolicy
 
 
@@ -162,6 +163,34 @@ def registration(plan: Plan, *, force: bool, adopt: bool) -> dict[str, Any]:
     return {"hash": plan.hash, "content": plan.id.hash, "plan": text, "force": force, "adopt": adopt}
 
 
+def require_registered(plan: Plan, answer: Mapping[str, Any]) -> None:
+    """Raise `TemplateError` if `tasker.register_template_v1` refused the plan."""
+    if answer.get("refused"):
+        raise TemplateError(
+            f"template {plan.namespace}/{plan.name} version {plan.version} is registered with other content",
+            hint="give it a new version, or register it with --force (tasks in flight keep the old content)",
+        )
+    if unknown := answer.get("unknown_limits"):
+        known = answer["known_limits"]
+        steps = [
+            f"\n  step {step.name!r}: no limit {limit.name!r}"
+            for step in plan.steps
+            for limit in step.limits
+            if limit.name in unknown
+        ]
+        raise UnknownLimit(
+            f"template {plan.namespace}/{plan.name} names limits that no configuration declares:{''.join(steps)}",
+            limits=unknown,
+            known=known,
+            hint=limit_hint(unknown[0], known),
+        )
+
+
+def limit_hint(name: str, known: Sequence[str]) -> str:
+    """Return what to do about a limit that no configuration declares."""
+    return did_you_mean(name, known) or f"declare it in the configuration: [limits.{name}]"
+
+
 class PlanStore:
     """Store of plans by id, each read once; beyond 256 the least recently used is dropped.
 
@@ -184,7 +213,7 @@ class PlanStore:
 
         The database is asked each time, because another process may have registered other content since. Raises
         `TemplateError` if that version exists with other content, unless `force` is set; running tasks keep their
-        content in any case.
+        content in any case. Raises `UnknownLimit`.
         """
         if self._defaults is not None:
             return await self._register(with_defaults(plan, self._defaults), force)
@@ -212,11 +241,7 @@ class PlanStore:
     async def _register(self, plan: Plan, force: bool, adopt: bool = False) -> RegisteredPlan:
         text = to_json(registration(plan, force=force, adopt=adopt))
         answer = await self._connection.call("tasker.register_template_v1(%s::jsonb)", text)
-        if answer.get("refused"):
-            raise TemplateError(
-                f"template {plan.namespace}/{plan.name} version {plan.version} is registered with other content",
-                hint="give it a new version, or register it with --force (tasks in flight keep the old content)",
-            )
+        require_registered(plan, answer)
         self._ids[plan.hash] = answer["template"], answer["hash"]
         if answer["hash"] == plan.hash:
             self.cache.keep(answer["template"], plan, answer["hash"])

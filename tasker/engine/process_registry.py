@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
@@ -27,9 +27,15 @@ class Registration:
     name: str | None = None
     namespaces: Sequence[str] = ()
     callables: Sequence[str] = ()
+    lacking: Sequence[str] = ()
+    """Handlers that the process cannot serve, each with a resource that it lacks: `handler resource`."""
     concurrency: int = 0
     backend: str | None = None
     """Messaging backend from which the process takes messages."""
+    tags: Sequence[str] = ()
+    """What the process has that steps may require."""
+    limits: Sequence[Mapping[str, Any]] | None = None
+    """Limits of its configuration."""
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)
     version: str = __version__

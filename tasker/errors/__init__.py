@@ -23,6 +23,7 @@ from tasker.errors.engine import (
     Overloaded,
     PlanUnreadable,
     PoolExhausted,
+    QuotaExceeded,
     ScheduleNotFound,
     SchemaOutdated,
     SessionRefused,
@@ -33,6 +34,7 @@ from tasker.errors.engine import (
     TemplateError,
     TemplateNotFound,
     TooManyConnections,
+    UnknownLimit,
     UsageError,
 )
 from tasker.errors.handler import (
@@ -73,6 +75,7 @@ from tasker.errors.resolution import (
     MissingCallable,
     ResolutionError,
     ResolverNotFoundError,
+    ResourceMissing,
 )
 
 __all__ = [
@@ -112,11 +115,13 @@ __all__ = [
     "PermanentError",
     "PlanUnreadable",
     "PoolExhausted",
+    "QuotaExceeded",
     "RateLimitError",
     "RequestTimeout",
     "ResolutionError",
     "ResolverNotFoundError",
     "ResourceContentionError",
+    "ResourceMissing",
     "RetryableError",
     "ScheduleNotFound",
     "SchemaOutdated",
@@ -135,6 +140,7 @@ __all__ = [
     "TimeoutError",
     "TooManyConnections",
     "TooManyRequests",
+    "UnknownLimit",
     "UsageError",
     "ValidationError",
     "get_classifier",

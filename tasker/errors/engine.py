@@ -36,6 +36,16 @@ class TemplateError(TaskerError):
         return {"diagnostics": [_plain(item) for item in self.diagnostics] or None}
 
 
+class UnknownLimit(TemplateError):
+    """Error of a template whose steps name limits of no configuration: `limits`; `known` are the declared ones."""
+
+    error_type = "unknown_limit"
+
+    def __init__(self, message: str, *, limits: Sequence[str] = (), known: Sequence[str] = (), **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.limits, self.known = tuple(limits), tuple(known)
+
+
 class PlanUnreadable(TaskerError):
     """Error of a stored template that a newer version of Tasker wrote and this one cannot read."""
 
@@ -75,7 +85,7 @@ class InputInvalid(TaskerError):
 class NotStorable(TaskerError):
     """Error of a value that cannot be stored. `path` is the location (`$.rows[3].price`), `reason` the problem there.
 
-    `error_type` is `not_storable`, or `result_too_large` if only the size is the problem.
+    `error_type` is `not_storable`, `result_too_large` if only the size is the problem, or `result_holds_secret`.
     """
 
     retryable: bool = False
@@ -93,6 +103,13 @@ class NotStorable(TaskerError):
     def at(cls, path: str, reason: str, *, too_large: bool = False, hint: str | None = None) -> Self:
         """Return the error for a location, which begins its message."""
         return cls(f"{path}: {reason}", path=path, reason=reason, too_large=too_large, hint=hint)
+
+    @classmethod
+    def secret(cls, path: str) -> Self:
+        """Return the error for a location that contains a secret."""
+        error = cls.at(path, "it contains a secret", hint="return what was done with it, not the secret")
+        error.error_type = "result_holds_secret"
+        return error
 
 
 class DuplicateTask(TaskerError):
@@ -130,6 +147,12 @@ class Overloaded(TaskerError):
     """Error raised if new work is refused for `retry_after` seconds. Nothing was created."""
 
     error_type = "overloaded"
+
+
+class QuotaExceeded(Overloaded):
+    """Error raised if a client, template or tenant has submitted too much; nothing was created."""
+
+    error_type = "quota_exceeded"
 
 
 class TaskNotFound(TaskerError):

@@ -53,6 +53,12 @@ class HandlerMismatch(ResolutionError):
     error_type = "handler_mismatch"
 
 
+class ResourceMissing(ResolutionError):
+    """Error raised if a handler uses resources that this process does not have; another worker may have them."""
+
+    error_type = "resource_missing"
+
+
 class DeclarationMismatch(ConfigurationError):
     """Error raised if the parameters of a handler function do not match its `@inputs` and `@depends_on`."""
 

@@ -1,7 +1,9 @@
-"""Writer of results in batches, which also starts the steps that come back already claimed.
+"""The way of a result to its row: buffered, written in batches, finished, and the next steps handed off.
 
-Results that cannot be stored stay in the `CompletionBuffer`. While writes are slow or fail, the breaker `completion`
-stops new claims; results are still written.
+`CompletionBuffer` has the results and releases that wait, and throttles claims while it is full. `Completer` writes
+them (`run`, `_flush`, `_write`), drops the claims and notifies those who listen (`_finish`), and starts the steps that
+come back already claimed (`_hand_off`, `HandOffStarter`). While writes are slow or fail, the breaker `completion` stops
+new claims; results are still written, and none is dropped.
 """
 
 from __future__ import annotations
@@ -9,20 +11,147 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tasker.clock import BackoffPolicy
-from tasker.dataclasses import maker_of
 from tasker.engine.exchange import AdvanceResult, OnAdvanced, Result, ResultSink
 from tasker.errors import DatabaseError, LockTimeout
-from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.event_bus import AcceptedEventBus
 from tasker.execution.in_flight import ReleasedClaim
+from tasker.execution.slots import Slots
 from tasker.execution.worker import Worker
-from tasker.handlers.claims import Claim, Failure, Verdict
+from tasker.handlers.claims import Claim, Failure, Success, Verdict
 from tasker.plugins.hook_arguments import StoredAttempt
 from tasker.resilience.breaker import BreakerState, SlowCalls
 from tasker.resilience.outage import Failing
+from tasker.resilience.pressure import BufferLevel, buffer_level
+from tasker.settings.queues import HandlerDispatch, OverflowPolicy
+
+BATCH_BYTES = 16_000_000
+"""Approximate size limit of one write: PostgreSQL reads hundreds of megabytes completely before it refuses them."""
+BUFFER = "completion_buffer"
+"""Reason under which a full buffer throttles claims."""
+_log = logging.getLogger("tasker.execution")
+
+
+class CompletionBuffer:
+    """Buffer of results and releases waiting to be written. While it is full, it throttles the `slots`."""
+
+    def __init__(
+        self, slots: Slots, dispatch: HandlerDispatch | None = None, overflow: OverflowPolicy | None = None
+    ) -> None:
+        self._slots, self._dispatch = slots, dispatch or HandlerDispatch()
+        self._overflow = overflow or OverflowPolicy()
+        self._results: list[Result] = []
+        self._again: list[Result] = []
+        self._given_back: dict[str, ReleasedClaim] = {}
+        self._writing = 0
+        self._fill = BufferLevel.NORMAL
+        self._filled, self._empty = asyncio.Event(), asyncio.Event()
+        self._empty.set()
+
+    @property
+    def waiting(self) -> int:
+        """Return the number of results that are not stored yet, those being written included."""
+        return len(self._results) + len(self._again) + self._writing
+
+    @property
+    def size(self) -> int:
+        return self._dispatch.completion_buffer_size
+
+    @property
+    def has_results(self) -> bool:
+        return bool(self._results or self._again)
+
+    @property
+    def has_releases(self) -> bool:
+        return bool(self._given_back)
+
+    def add(self, result: Result) -> None:
+        self._results.append(result)
+        self._slots.reserved_for_results = len(self._results)
+        self._watch_fill()
+        self._empty.clear()
+        self._filled.set()
+
+    def add_again(self, result: Result) -> None:
+        """Add a result that was not stored because its task was locked."""
+        self._again.append(result)
+
+    def add_release(self, given_back: ReleasedClaim) -> None:
+        self._given_back[given_back.claim.step_uuid] = given_back
+        self._empty.clear()
+        self._filled.set()
+
+    async def flushed(self) -> None:
+        """Return when everything that was added so far is stored."""
+        await self._empty.wait()
+
+    async def filled(self) -> None:
+        """Return when there is something to write. Call it again after `settle`."""
+        await self._filled.wait()
+        self._filled.clear()
+
+    def resume(self) -> None:
+        """Wake the completer at its start or restart: the buffer may have results."""
+        self._filled.set()
+
+    def settle(self) -> None:
+        """End a round of writes, successful or not, and wake those who wait for the buffer's state."""
+        self._watch_fill()
+        (self._filled if self.has_results or self._given_back else self._empty).set()
+
+    @contextmanager
+    def write(self, most: int) -> Iterator[tuple[list[Result], list[Result]]]:
+        """Take the results of one write, and put them back when it fails.
+
+        Yields up to `most` new results, and up to `most` that were skipped because their tasks were locked.
+        """
+        new, self._results = _cut(self._results, most)
+        again, self._again = _cut(self._again, most)
+        self._writing, self._slots.reserved_for_results = len(new) + len(again), len(self._results)
+        try:
+            yield new, again
+        except BaseException:
+            self._results, self._again = new + self._results, again + self._again
+            self._slots.reserved_for_results = len(self._results)
+            raise
+        finally:
+            self._writing = 0
+
+    @contextmanager
+    def release(self) -> Iterator[list[ReleasedClaim]]:
+        """Take all claims to be released, and put them back when the release fails."""
+        given_back, self._given_back = self._given_back, {}
+        try:
+            yield list(given_back.values())
+        except BaseException:
+            self._given_back = given_back | self._given_back
+            raise
+
+    def describe(self) -> str:
+        return f"buffer {self._fill}: {self.waiting} of {self.size}"
+
+    def _watch_fill(self) -> None:
+        """Throttle claims while the buffer is full."""
+        before, share = self._fill, self._overflow.log_warning_threshold
+        self._fill = buffer_level(self.size, share, self.waiting, before)
+        if self._fill is before:
+            return
+        self._slots.throttle(BUFFER) if self._fill is BufferLevel.FULL else self._slots.unthrottle(BUFFER)
+        level = logging.INFO if self._fill is BufferLevel.NORMAL else logging.WARNING
+        _log.log(level, "completion_buffer fill=%s waiting=%s size=%s", self._fill, self.waiting, self.size)
+
+
+def _cut(results: list[Result], most: int) -> tuple[list[Result], list[Result]]:
+    """Split off the results of one write, at least one if there is any; return them and the rest."""
+    size = 0
+    for number, result in enumerate(results[:most]):
+        size += len(result.outcome.encoded.text) if isinstance(result.outcome, Success) else 0
+        if number and size > BATCH_BYTES:
+            return results[:number], results[number:]
+    return results[:most], results[most:]
 
 
 class HandOffStarter:
@@ -77,8 +206,6 @@ FAILED = BackoffPolicy(0.05, 2.0)
 """Pauses in seconds after failed writes, while the breaker names no time."""
 BREAKER = "completion_breaker"
 """Reason under which the breaker throttles claims."""
-_log = logging.getLogger("tasker.execution")
-_make_stored = maker_of(StoredAttempt)
 
 
 class Completer:
@@ -111,26 +238,26 @@ class Completer:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Write until cancelled. After a crash, a new call first writes what the crash left."""
+        """Flush until cancelled; what is added during one flush goes into the next.
+
+        After a crash, a new call first writes what the crash left.
+        """
         self._buffer.resume()
         try:
             while True:
                 await self._buffer.filled()
-                await self._round()
+                try:
+                    await self._flush()
+                    self._failing.succeeded()
+                    self._failures = 0
+                except DatabaseError as error:
+                    self._failing.failed(error)
+                    await self._wait_for_database()
+                self._buffer.settle()
+                await asyncio.sleep(0)  # lets claims run between two writes, which otherwise reserve every free slot
         finally:
             if await self._handed_over.stop():
                 self._on_lost()
-
-    async def _round(self) -> None:
-        try:
-            await self._flush()
-            self._failing.succeeded()
-            self._failures = 0
-        except DatabaseError as error:
-            self._failing.failed(error)
-            await self._wait_for_database()
-        self._buffer.settle()
-        await asyncio.sleep(0)  # lets claims run between two writes, which otherwise reserve every free slot
 
     def apply_breaker(self) -> None:
         """Throttle claims while the breaker is open; half-open: allow one step, whose result is a trial write."""
@@ -147,6 +274,7 @@ class Completer:
             slots.unthrottle(BREAKER)
 
     async def _flush(self) -> None:
+        """Release claims, write one batch of results, finish it, and hand off the steps that came back claimed."""
         self._handed_over.raise_failure()
         if self._buffer.has_releases:
             await self._release_claims()
@@ -156,15 +284,15 @@ class Completer:
             self._buffer.write(self._worker.settings.batch) as (new, again),
             self._worker.slots.reserve_for_flush(len(new) + len(again), waits=bool(again)) as reservation,
         ):
-            advanced = await self._flush_batch(new, again, reservation.slots)
+            advanced = await self._write(new, again, reservation.slots)
             reservation.used = len(advanced.claims)
         try:
             self._finish(new + again, advanced)
         finally:  # the hand-offs have their slots already
             if advanced.claims:
-                await self._start(advanced)
+                await self._hand_off(advanced)
 
-    async def _start(self, advanced: AdvanceResult) -> None:
+    async def _hand_off(self, advanced: AdvanceResult) -> None:
         """Start the hand-offs: during the next write where enough results wait for one or the start takes long.
 
         With few results waiting, the next write waits for the steps started now, and stores their results as well.
@@ -175,7 +303,7 @@ class Completer:
         else:
             await self._worker.accept(advanced)
 
-    async def _flush_batch(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
+    async def _write(self, new: list[Result], again: list[Result], slots: int) -> AdvanceResult:
         """Store results in every state of the breaker, and report the time per result to it.
 
         New results skip tasks that are locked; results that were skipped before wait for the lock.
@@ -196,6 +324,7 @@ class Completer:
         return AdvanceResult.merged(answers)
 
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
+        """Drop the claims of written results, cache these, and notify; buffer again those of locked tasks."""
         worker, over = self._worker, list[Claim]()
         for result in results:
             if advanced.comes_again(result.claim.step_uuid):
@@ -258,4 +387,4 @@ def _stored(results: list[Result], advanced: AdvanceResult) -> tuple[StoredAttem
 def _attempt(result: Result, verdict: Verdict | None) -> StoredAttempt:
     error_type = result.outcome.error_type if isinstance(result.outcome, Failure) else None
     accepted = verdict in (None, Verdict.ALREADY_ACCEPTED)
-    return _make_stored(result.claim.namespace, error_type, result.duration_ms, accepted)
+    return StoredAttempt(result.claim.namespace, error_type, result.duration_ms, accepted)

@@ -38,6 +38,8 @@ class Slots:
         self._submits = False
         self.reserved_for_results = 0
         """Number of results waiting to be written: their hand-offs will need as many slots."""
+        self.awaited = False
+        """True while a step that uses several slots waits for them: nothing is claimed meanwhile."""
         self._held: dict[str, int] = {}
         self._told: set[str] = set()
         self._freed = asyncio.Event()
@@ -141,6 +143,21 @@ class Slots:
     def finish(self, count: int = 1) -> None:
         self.running -= count
         self._freed.set()
+
+    def add(self, count: int) -> None:
+        """Count more slots for a step that was claimed with one, also if they are not free yet."""
+        self.running += count
+
+    @property
+    def has_room(self) -> bool:
+        """Return True if all claimed steps together, and the requests under way, fit into the slots."""
+        return self.running + self._reserved <= self.concurrency
+
+    async def wait_room(self) -> None:
+        """Return when `has_room` is true."""
+        while not self.has_room:
+            self._freed.clear()
+            await self._freed.wait()
 
     async def wait_free(self) -> None:
         """Return when at least one slot is free, or the slots are closed."""

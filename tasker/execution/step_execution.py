@@ -18,8 +18,7 @@ from tasker.errors import DatabaseError
 from tasker.execution.attempt.attempt import ClaimLost
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.claiming import Claimer
-from tasker.execution.completer import BREAKER, Completer
-from tasker.execution.completion_buffer import BUFFER, CompletionBuffer
+from tasker.execution.completer import BREAKER, BUFFER, Completer, CompletionBuffer
 from tasker.execution.event_bus import AcceptedEventBus
 from tasker.execution.report_writer import ReportWriter
 from tasker.execution.worker import Worker

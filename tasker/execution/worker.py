@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Inputs, Result, TaskInputs, TooLarge
@@ -33,7 +33,6 @@ from tasker.execution.attempt.attempt import (
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
 from tasker.execution.attempt.runner import AttemptRunner
-from tasker.execution.completion_buffer import CompletionBuffer
 from tasker.execution.event_making import EventFactory
 from tasker.execution.fast.local_tasks import LocalTaskTracker
 from tasker.execution.in_flight import FencedWrites, InFlightClaim, InFlightClaims, ReleasedClaim
@@ -48,6 +47,9 @@ from tasker.handlers.copies import CopyOnRead
 from tasker.logging.lines import ids_of, log_line
 from tasker.logging.trace_context import TraceOf
 from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.execution.completer import CompletionBuffer
 
 _log = logging.getLogger("tasker.execution")
 Answered = TypeVar("Answered", bound=AdvanceResult)
@@ -300,9 +302,12 @@ class Worker:
             raise
 
     async def _run_attempt(self, attempt: Attempt) -> AttemptEnd:
+        if attempt.step.requires and (missing := set(attempt.step.requires) - self.settings.tags):
+            return ClaimReleased(attempt.claim, f"the worker lacks the tag {', '.join(sorted(missing))}")
         start_event = None if self._teller is None else self._teller.started(attempt)
         try:
-            end = await self._runner.run(attempt)
+            run = self._runner.run if attempt.step.slots == 1 else self._runner.run_in_slots
+            end = await run(attempt)
         except Exception as error:  # a defect must not lose a claimed step
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None and start_event is not None:
@@ -341,7 +346,7 @@ class Worker:
             self._leave_to_others()
         if not running.cancel.is_set():
             self.unserved.add(running.claim.key)
-            note["unserved"] = attempt.step.handler.callable
+            note["unserved"] = attempt.step.served_by
         self._completed.add_release(ReleasedClaim(running.claim, note))
 
     def _leave_to_others(self) -> None:

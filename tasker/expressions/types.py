@@ -79,6 +79,11 @@ def _takes(given: Type, expected: Type) -> bool:
     return expected.name in ("bool", *NUMBERS) and given.name in SCALARS
 
 
+def type_of_literal(value: Any) -> Type:
+    """Return the type of a scalar, without the value: another version of the template may have another one."""
+    return _BY_VALUE.get(type(value), ANY)
+
+
 def type_of_schema(schema: Any) -> Type:
     """Return the type of the values that fit a JSON Schema; `ANY` for what the types do not express.
 

@@ -69,13 +69,14 @@ def _arguments(wanted: list[Argument], context: StepContext) -> dict[str, Any]:
 
 
 def declared_readers(function: Callable[..., Any]) -> dict[str, Reader]:
-    """Return the readers that `@depends_on` and `@inputs` declared on the function."""
+    """Return the readers that `@depends_on`, `@inputs` and `@uses` declared on the function."""
     dependencies = {
         name: dependency_reader(name, step, model) for name, (step, model) in declared_dependencies(function).items()
     }
     keys, model = declared_inputs(function)
     fields = {key: input_reader(key) for key in keys}
-    return dependencies | fields | ({"inputs": model_reader(model)} if model else {})
+    used = {name: resource_reader(resource) for name, resource in declared_resources(function).items()}
+    return dependencies | fields | used | ({"inputs": model_reader(model)} if model else {})
 
 
 def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
@@ -97,6 +98,11 @@ def dependency_reader(parameter: str, step: str, model: type | None) -> Reader:
 def input_reader(key: str) -> Reader:
     """Return a reader of a field of the handler's input; it returns `ABSENT` if the field is missing."""
     return lambda context: context.read_singly("input_data").get(key, ABSENT)
+
+
+def resource_reader(resource: str) -> Reader:
+    """Return a reader of a resource of the worker."""
+    return lambda context: context.resource(resource)
 
 
 def model_reader(model: type) -> Reader:
@@ -136,6 +142,12 @@ def declared_dependencies(function: Callable[..., Any]) -> dict[str, tuple[str, 
 def declared_inputs(function: Callable[..., Any]) -> tuple[tuple[str, ...], type | None]:
     """Return the declarations of `@inputs`: the names of inputs, or a model."""
     return _declared(function, "input_keys", ()), _declared(function, "input_model", None)
+
+
+def declared_resources(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the declarations of `@uses`: the resource that fills each parameter."""
+    declarations: dict[str, str] = _declared(function, "uses", {})
+    return declarations
 
 
 def _the_context(context: StepContext) -> StepContext:
@@ -197,7 +209,7 @@ def _check_declared(
             raise DeclarationMismatch(
                 f"{where(function)}: {name!r} is declared but the function has no such parameter",
                 hint=_misspelt(function, free, parameters)
-                or f"add the parameter {name!r}, or remove it from @depends_on or @inputs",
+                or f"add the parameter {name!r}, or remove it from @depends_on, @inputs or @uses",
             )
 
 
@@ -209,6 +221,7 @@ def _misspelt(
 
     declared_by = dict.fromkeys(declared_inputs(function)[0], "@inputs")
     declared_by |= dict.fromkeys(declared_dependencies(function), "@depends_on")
+    declared_by |= dict.fromkeys(declared_resources(function), "@uses")
     for name in free:
         if near := get_close_matches(name, [declared for declared in declared_by if declared not in parameters], 1):
             return f"did you mean {name!r}? {declared_by[near[0]]} says {near[0]!r}, which is no parameter"

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
+from tasker.errors import RetryableError
 from tasker.handlers.claims import Claim, HandlerEvents
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
@@ -93,6 +94,7 @@ class StepContext(ProgressReporting, Resuming, Model):
     _events: HandlerEvents | None = PrivateAttr(None)
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
+    _resources: Mapping[str, Any] | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -108,6 +110,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         inputs: Mapping[str, Any] | None = None,
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
+        resources: Mapping[str, Any] | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -141,6 +144,7 @@ class StepContext(ProgressReporting, Resuming, Model):
                 "_events": events,
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
+                "_resources": resources,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -186,10 +190,10 @@ class StepContext(ProgressReporting, Resuming, Model):
         return getattr(self, _KEPT[name]) if copied is None else copied
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Return everything but the cancel flag and the published events, which belong to this process."""
+        """Return everything but the cancel flag, the events and the resources, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results"))
+        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
@@ -219,6 +223,21 @@ class StepContext(ProgressReporting, Resuming, Model):
         """
         left = None if self._claim is None else self._claim.seconds_left(monotonic())
         return None if left is None else max(0.0, left)
+
+    def resource(self, name: str) -> Any:
+        """Return the client of a resource of the worker (`[resources.NAME]`); it is made at its first use.
+
+        It is shared with other attempts: do not close it. Declare `@uses(db="orders")`, or `uses = ("orders",)` on a
+        class, so that only workers take the step that have the resource. Raises a retryable error without one.
+        """
+        if self._resources is not None and name in self._resources:
+            return self._resources[name]
+        has = ", ".join(sorted(self._resources or ())) or "none"
+        raise RetryableError(
+            f"this worker has no resource `{name}`; it has: {has}",
+            error_code="resource_missing",
+            hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
+        )
 
     @property
     def trace_headers(self) -> dict[str, str]:

@@ -214,6 +214,15 @@ def inputs(*keys_or_model: str | type) -> Callable[[Callable[..., Any]], Callabl
     return _declaration("inputs", key, value)
 
 
+@_written('@uses(db="orders")')
+def uses(**resources: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Fill parameters with resources of the worker: `db="orders"` is the client of `[resources.orders]`.
+
+    Only workers that have the resources take steps with this handler.
+    """
+    return _declaration("uses", "uses", {name: _resource(name, resource) for name, resource in resources.items()})
+
+
 def _dependency(parameter: str, given: Any) -> tuple[str, type | None]:
     step, model = given if isinstance(given, (tuple, list)) and len(given) == 2 else (given, None)
     if isinstance(step, str):
@@ -221,6 +230,15 @@ def _dependency(parameter: str, given: Any) -> tuple[str, type | None]:
     raise UsageError(
         f"@depends_on: {parameter} is the name of a step, or that and a model; found {given!r}",
         hint=f'write @depends_on({parameter}="a_step_above")',
+    )
+
+
+def _resource(parameter: str, given: Any) -> str:
+    if isinstance(given, str) and given:
+        return given
+    raise UsageError(
+        f"@uses: {parameter} is the name of a resource; found {given!r}",
+        hint=f'write @uses({parameter}="a_resource")',
     )
 
 

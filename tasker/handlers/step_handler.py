@@ -25,6 +25,8 @@ class StepHandler(ABC):
     handler_name: str = ""
     handler_version: str = "1.0.0"
     reuse_instance: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ()
+    """Names of the resources that the handler reads by `context.resource`."""
 
     @abstractmethod
     def call(self, context: StepContext) -> HandlerOutcome | Awaitable[HandlerOutcome]:

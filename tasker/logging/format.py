@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.errors import UsageError
+from tasker.known_secrets import KNOWN
 from tasker.logging.current_step import covering, running
 from tasker.logging.levels import LEVEL_VARIABLE, Levels, ShownFilter, levels_named
 from tasker.logging.lines import LogRecordLine, as_text, ids_of
@@ -93,9 +94,9 @@ def _own_fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def redact_line(value: Any) -> Any:
-    """Return the text or data without the sensitive values known to the step whose handler runs here."""
+    """Return the text or data without secrets and the sensitive values known to the step whose handler runs here."""
     cover = covering.get()
-    return value if cover is None else cover(value)
+    return KNOWN.redact(value) if cover is None else cover(value)
 
 
 FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TextIO, cast
 
+from tasker.known_secrets import KNOWN
 from tasker.logging.current_step import LogLine, reporter
 from tasker.logging.levels import Levels, ShownFilter
 
@@ -94,10 +95,11 @@ class CapturedPrints:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write the text and store it with the running step."""
+        """Write the text without secrets and store it with the running step."""
         if (to := reporter.get()) is not None:
             to.printed(text)
-        return self._stream.write(text)
+        self._stream.write(KNOWN.redact(text))
+        return len(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

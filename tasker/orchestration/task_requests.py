@@ -21,7 +21,15 @@ from tasker.engine.calls import Engine
 from tasker.engine.exchange import CompletingWorker, OnAdvanced
 from tasker.engine.plans import PlanStore, RegisteredPlan
 from tasker.engine.task_log import trace_of
-from tasker.errors import DatabaseError, DuplicateTask, IdempotencyKeyReused, Overloaded, PlanUnreadable, TaskerError
+from tasker.errors import (
+    DatabaseError,
+    DuplicateTask,
+    IdempotencyKeyReused,
+    Overloaded,
+    PlanUnreadable,
+    QuotaExceeded,
+    TaskerError,
+)
 from tasker.logging.lines import ids_of_task, log_line
 from tasker.logging.trace_context import TraceContext
 from tasker.messaging.port import QueuedMessage
@@ -29,6 +37,7 @@ from tasker.orchestration.poison_guard import MOST_RECEPTIONS, PoisonGuard, exce
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.by_message import TaskRequestMessage
 from tasker.services.submission.check import check_priority
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import log_created_tasks
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.submit import Draft, DraftFactory
@@ -58,7 +67,8 @@ class RequestedTask:
 
 
 class TaskRequestConsumer:
-    """Consumer that creates tasks from messages. With `admission`, requests for a full namespace are deferred.
+    """Consumer that creates tasks from messages. With `admission`, requests for a full namespace are deferred, and with
+    `limits` those of a template or tenant that has submitted too much.
 
     `on_advanced` gets each answer of the engine at once, even if a later step fails.
     """
@@ -71,9 +81,11 @@ class TaskRequestConsumer:
         clock: Clock,
         admission: SubmissionAdmission | None = None,
         on_advanced: OnAdvanced = lambda _: None,
+        limits: SubmissionLimits | None = None,
     ) -> None:
         self._engine, self._plans, self._drafts = engine, plans, drafts
         self._clock, self._admission, self._on_advanced = clock, admission, on_advanced
+        self._limits = limits
         self._not_before = -math.inf
         self._receptions = PoisonGuard(engine, engine.messaging.receive_task_requests)
         self._open: dict[int, QueuedMessage] = {}
@@ -140,7 +152,8 @@ class TaskRequestConsumer:
             for message in messages:
                 await self._refuse(message, error)
         else:
-            await self._create(template, await self._drafted(template, requests))
+            drafted = await self._drafted(template, requests)
+            await self._create(template, await self._within_limits(template, drafted))
 
     async def _drafted(
         self, template: RegisteredPlan, requests: Sequence[tuple[QueuedMessage, TaskRequestMessage]]
@@ -154,6 +167,25 @@ class TaskRequestConsumer:
             except Exception as error:  # the same error would occur every time
                 await self._refuse(message, error)
         return requested_tasks
+
+    async def _within_limits(self, template: RegisteredPlan, asked: Sequence[RequestedTask]) -> list[RequestedTask]:
+        """Return the requests that the limits admit, and defer the others; each tenant's by itself."""
+        if self._limits is None:
+            return list(asked)
+        admitted: list[RequestedTask] = []
+        by_tenant: dict[Any, list[RequestedTask]] = {}
+        for request in asked:
+            by_tenant.setdefault(request.draft.item.get("tenant"), []).append(request)
+        for requests in by_tenant.values():
+            for request in requests:
+                try:
+                    await self._limits.require(template.plan, [request.draft], None)
+                except QuotaExceeded as error:
+                    left = requests[requests.index(request) :]
+                    await self._put_off([task.message for task in left], error.retry_after or 1.0)
+                    break
+                admitted.append(request)
+        return admitted
 
     async def _create(self, template: RegisteredPlan, asked: Sequence[RequestedTask]) -> None:
         """Create the tasks in one transaction, unless the database refuses values (rule 5)."""
@@ -196,6 +228,8 @@ class TaskRequestConsumer:
         for draft in again:
             unknown = {"namespace": template.plan.namespace}
             fields = {"template": template.plan.name, "request": draft.task_uuid}
+            if draft.identity not in existing and (running := answer.running.get(draft.task_uuid)):
+                fields["running"] = running[0]
             log_line(_log, logging.INFO, "task_requested_again", existing.get(draft.identity, unknown) | fields)
 
     async def _refuse(self, message: QueuedMessage, error: Exception) -> None:

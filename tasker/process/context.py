@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasker.clock import SystemClock
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import Engine
+from tasker.engine.named_limits import LimitDeclarations
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.pending_work import PendingWork
@@ -33,4 +34,5 @@ class ProcessContext:
     engine: Engine
     events: EventSystem
     schedule: PendingWork
+    limits: LimitDeclarations
     plugins: PluginHost

@@ -33,7 +33,7 @@ class Orchestrator:
     ) -> None:
         self.identity = identity
         self.breakers, self.events, self.actors, self.upkeep = context.breakers, context.events, actors, upkeep
-        self.supervisor, self.plugins = Supervisor(), context.plugins
+        self.supervisor, self.plugins, self.limits = Supervisor(), context.plugins, context.limits
         self._context, self._heartbeat = context, heartbeat
         self._info, self._backgrounds = ProcessInfo("orchestrator", identity, ()), BackgroundJobs(context.plugins)
 
@@ -41,6 +41,7 @@ class Orchestrator:
         """Start working. May be called twice. Raises `DatabaseUnavailable`, `MessagingError`."""
         if not self.supervisor.running:
             await self._context.messaging.ensure_orchestration_queues()
+            await self.limits.declare()
             listeners = self.events.follow(self._sources(), self.actors.recheck)
             actors = self.actors.services()
             parts = [self._heartbeat.run, *actors, self.upkeep.run, self._context.engines.notices.run, self._watch]

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from tasker.clock import Clock, new_uuid
 from tasker.db.connection import SyncConnection
 from tasker.db.pace import outage_of
+from tasker.engine.named_limits import LimitDeclarations
 from tasker.engine.process_registry import ProcessRegistry, Registration
 from tasker.errors import DatabaseError, DatabaseUnavailable, SessionRefused
 from tasker.execution.worker import Worker
@@ -42,10 +43,11 @@ class WorkerRegistration:
         backend: str,
         url: str,
         clock: Clock,
+        limits: LimitDeclarations,
     ) -> None:
         self.namespaces = namespaces
         self._worker, self._registry, self._handlers, self._backend = worker, registry, handlers, backend
-        self._url, self._clock = url, clock
+        self._url, self._clock, self._limits = url, clock, limits
         self._told_revision = -1
         self._away = False
         self._joined = False
@@ -160,9 +162,12 @@ class WorkerRegistration:
             worker.settings.lease.lease_ms,
             namespaces=self.namespaces,
             callables=self._handlers.served_handlers(),
+            lacking=[f"{name} {resource}" for name, used in self._handlers.lacking().items() for resource in used],
             name=worker.settings.name,
             concurrency=worker.settings.dispatch.max_concurrent_handlers,
             backend=self._backend,
+            tags=sorted(worker.settings.tags),
+            limits=self._limits.rows,
         )
         worker.registered(await enter(entry))
         self._told_revision = revision

@@ -55,7 +55,7 @@ class Runtime:
     ) -> None:
         self.settings, self.breakers, self.events = context.settings, context.breakers, context.events
         self.execution, self.actors, self.upkeep, self.worker = execution, actors, upkeep, execution.worker
-        self.namespaces, self.plugins = membership.namespaces, context.plugins
+        self.namespaces, self.plugins, self.limits = membership.namespaces, context.plugins, context.limits
         self.supervisor = Supervisor(context.schedule.suspect)  # a crash may interrupt a claim
         self._context, self._membership, self._on_elsewhere = context, membership, on_elsewhere
         self._channels = (*WORKER_CHANNELS, f"{CHANNEL}{waiter}") if waiter else WORKER_CHANNELS

@@ -13,7 +13,7 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.errors import TemplateNotFound
-from tasker.execution.completion_buffer import BUFFER
+from tasker.execution.completer import BUFFER
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.messaging.listening_modes import HealthStatus, ListeningHealth
 from tasker.metrics import Metric

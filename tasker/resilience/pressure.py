@@ -6,8 +6,7 @@ import math
 from collections import deque
 from enum import StrEnum
 
-from tasker.dataclasses import dataclass
-from tasker.settings.queues import DepthThresholds, HandlerDispatch, OverflowPolicy
+from tasker.settings.queues import DepthThresholds
 
 SHORTEST_SECONDS, LONGEST_SECONDS, UNKNOWN_SECONDS = 1, 300, 30
 """Bounds of the retry delay in a refusal, and the delay while the rate is unknown."""
@@ -22,37 +21,30 @@ class Level(StrEnum):
     OVERFLOW = "overflow"
 
 
-@dataclass(frozen=True, slots=True)
-class DepthLimits:
-    """Ready steps of a namespace: from `critical` new tasks are refused, from `overflow` urgent ones too.
+def depth_level(limits: DepthThresholds, depth: int) -> Level:
+    """Return the level of a namespace with this many ready steps; a `warning` begins at half of the critical depth."""
+    if depth >= depth_limit(limits, priority=1):
+        return Level.OVERFLOW
+    if depth >= limits.critical_threshold:
+        return Level.CRITICAL
+    return Level.WARNING if depth >= limits.critical_threshold / 2 else Level.NORMAL
 
-    Monitoring sees a `warning` at half of `critical`, and `overflow` if the depth has grown further.
-    """
 
-    critical: int = DepthThresholds.critical_threshold
-    overflow: int = DepthThresholds.overflow_threshold
+def depth_limit(limits: DepthThresholds, priority: int) -> int:
+    """Return the depth at which new tasks of this priority are refused; urgent ones are refused last."""
+    critical = limits.critical_threshold
+    return max(critical, limits.overflow_threshold) if priority > 0 else critical
 
-    def level(self, depth: int) -> Level:
-        """Return the level at this depth."""
-        if depth >= self.limit(priority=1):
-            return Level.OVERFLOW
-        if depth >= self.critical:
-            return Level.CRITICAL
-        return Level.WARNING if depth >= self.critical / 2 else Level.NORMAL
 
-    def limit(self, priority: int) -> int:
-        """Return the depth at which new tasks of this priority are refused."""
-        return max(self.critical, self.overflow) if priority > 0 else self.critical
-
-    def retry_after(self, depth: int, per_second: float | None, priority: int = 0) -> int | None:
-        """Return None if new tasks are accepted, else the seconds until half of the limit is free at that rate."""
-        limit = self.limit(priority)
-        if depth < limit:
-            return None
-        if not per_second:
-            return UNKNOWN_SECONDS
-        seconds = (depth - limit / 2) / per_second
-        return math.ceil(min(LONGEST_SECONDS, max(SHORTEST_SECONDS, seconds)))
+def retry_after(limits: DepthThresholds, depth: int, per_second: float | None, priority: int = 0) -> int | None:
+    """Return None if new tasks are accepted, else the seconds until half of the limit is free at that rate."""
+    limit = depth_limit(limits, priority)
+    if depth < limit:
+        return None
+    if not per_second:
+        return UNKNOWN_SECONDS
+    seconds = (depth - limit / 2) / per_second
+    return math.ceil(min(LONGEST_SECONDS, max(SHORTEST_SECONDS, seconds)))
 
 
 class BufferLevel(StrEnum):
@@ -63,20 +55,13 @@ class BufferLevel(StrEnum):
     FULL = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class BufferLimits:
-    """Size of a buffer, and the share of it at which a warning is logged."""
-
-    size: int = HandlerDispatch.completion_buffer_size
-    warning_share: float = OverflowPolicy.log_warning_threshold
-
-    def fill(self, count: int, before: BufferLevel) -> BufferLevel:
-        """Return the fill level. A warning ends only at half of its threshold, so that it is not repeated often."""
-        if count >= self.size:
-            return BufferLevel.FULL
-        mark = self.warning_share * self.size
-        high = count >= mark or (before is not BufferLevel.NORMAL and count > mark / 2)
-        return BufferLevel.HIGH if high and count else BufferLevel.NORMAL
+def buffer_level(size: int, warning_share: float, count: int, before: BufferLevel) -> BufferLevel:
+    """Return the fill level. A warning ends only at half of its threshold, so that it is not repeated often."""
+    if count >= size:
+        return BufferLevel.FULL
+    mark = warning_share * size
+    high = count >= mark or (before is not BufferLevel.NORMAL and count > mark / 2)
+    return BufferLevel.HIGH if high and count else BufferLevel.NORMAL
 
 
 class DrainRate:

@@ -23,8 +23,14 @@ def task_view(task: Mapping[str, Any]) -> View:
 
 def task_created(task: Mapping[str, Any], submitted: SubmissionResult) -> View:
     """Return a task that was just created or that already existed."""
-    message = "Task created successfully" if submitted.created else "A task with this identity exists"
-    made = {"step_count": submitted.step_count, "message": message, "created": submitted.created}
+    existing = "A task with this unique key runs" if submitted.unique else "A task with this identity exists"
+    message = "Task created successfully" if submitted.created else existing
+    made = {
+        "step_count": submitted.step_count,
+        "message": message,
+        "created": submitted.created,
+        "unique": submitted.unique,
+    }
     return {**task_view(task), **made}
 
 

@@ -14,7 +14,17 @@ from fastapi.routing import APIRoute
 from tasker.errors import NotAuthenticated, NotPermitted
 from tasker.operations.permissions import Permission
 from tasker.server.auth.caller import AuthenticatedCaller
-from tasker.server.auth.gate import CONFINES, OPERATES, REQUIRED, SEVERAL, UNLESS, namespaces_of, require_namespace
+from tasker.server.auth.gate import (
+    CONFINES,
+    CONFINES_TENANTS,
+    OPERATES,
+    REQUIRED,
+    SEVERAL,
+    UNLESS,
+    namespaces_of,
+    require_namespace,
+    tenants_of,
+)
 from tasker.server.envelope import RateLimit
 from tasker.server.json_request import read_json
 from tasker.server.operating import audit_request, is_read_only
@@ -44,13 +54,14 @@ class GuardedRoute(APIRoute):
         declared = self.openapi_extra or {}
         if REQUIRED not in declared:
             return handle
-        permission, confines = Permission(declared[REQUIRED]), bool(declared.get(CONFINES))
+        permission = Permission(declared[REQUIRED])
+        confines, tenants = bool(declared.get(CONFINES)), bool(declared.get(CONFINES_TENANTS))
         operates, unless = bool(declared.get(OPERATES)), declared.get(UNLESS)
         done, several = self.status_code or self.done, bool(declared.get(SEVERAL))
         parameters = _query_parameters(self.dependant) if self.knows_parameters else None
 
         async def guarded(request: Request) -> Response:
-            await admit(request, permission, confines)
+            await admit(request, permission, confines, tenants)
             if parameters is not None:
                 _refuse_unknown(request, parameters)
             if not operates or (unless and await is_read_only(request, unless)):
@@ -68,17 +79,18 @@ def _with_json(handle: Handler) -> Handler:
     return handled
 
 
-async def admit(request: Request, permission: Permission, confines: bool) -> None:
+async def admit(request: Request, permission: Permission, confines: bool, tenants: bool) -> None:
     """Authenticate the caller and check the permission, and record the outcome.
 
-    Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of the caller's namespaces.
+    Raises `NotAuthenticated`, `NotPermitted`, and `TaskNotFound` for a task outside of the caller's namespaces or
+    tenants.
     """
     counts: AccessCounts = request.app.state.access
     began = perf_counter()
     try:
         request.state.caller = caller = await _caller(request)
         counts.known(caller.method, (perf_counter() - began) * 1000)
-        await _require(request, caller, permission, confines)
+        await _require(request, caller, permission, confines, tenants)
     except NotAuthenticated as error:
         counts.refused(error.reason, (perf_counter() - began) * 1000)
         raise
@@ -109,11 +121,18 @@ def _unknown(name: str, parameters: Collection[str]) -> dict[str, Any]:
     return {"type": "extra_forbidden", "loc": ("query", name), "msg": f"unknown parameter; {expected}"}
 
 
-async def _require(request: Request, caller: AuthenticatedCaller, permission: Permission, confines: bool) -> None:
+async def _require(
+    request: Request, caller: AuthenticatedCaller, permission: Permission, confines: bool, tenants: bool
+) -> None:
     caller.require(permission)
     request.state.namespaces = where = caller.namespaces(permission)
-    if where is not None and not await _named_by_its_path(request) and not confines:
+    if where is None and caller.tenants is None:
+        return
+    named = await _named_by_its_path(request)
+    if where is not None and not named and not confines:
         raise NotPermitted(f"Missing required permission: {permission} in every namespace")
+    if caller.tenants is not None and _task_named(request) is None and not tenants:
+        raise NotPermitted(f"Missing required permission: {permission} for every tenant")
 
 
 async def _caller(request: Request) -> AuthenticatedCaller:
@@ -136,8 +155,7 @@ async def _named_by_its_path(request: Request) -> bool:
 
     Raises `TaskNotFound` or `NotPermitted` if it is not one of the caller's.
     """
-    named = request.path_params
-    task = named.get("uuid") or named.get("task_uuid")
+    named, task = request.path_params, _task_named(request)
     if task is not None:
         await require_task(request, task)
     if "namespace" in named:
@@ -145,10 +163,17 @@ async def _named_by_its_path(request: Request) -> bool:
     return task is not None or "namespace" in named
 
 
+def _task_named(request: Request) -> str | None:
+    return request.path_params.get("uuid") or request.path_params.get("task_uuid")
+
+
 async def require_task(request: Request, task_uuid: str) -> None:
-    """Check that the task is in the caller's namespaces. Raises `TaskNotFound` otherwise."""
-    where = namespaces_of(request)
-    if where is not None and await program_of(request).views.namespace(task_uuid) not in where:
+    """Check that the task is in the caller's namespaces and of their tenants. Raises `TaskNotFound` otherwise."""
+    where, tenants = namespaces_of(request), tenants_of(request)
+    if where is None and tenants is None:
+        return
+    namespace, tenant = await program_of(request).views.owner(task_uuid)
+    if (where is not None and namespace not in where) or (tenants is not None and tenant not in tenants):
         raise not_found(task_uuid)
 
 

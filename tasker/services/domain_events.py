@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from tasker.db.connection import Statements
+from tasker.db.sql_files import query
 from tasker.engine.exchange import CLAIM_BYTES
 from tasker.errors import UsageError
 from tasker.errors.remedies import see
@@ -45,6 +46,11 @@ class DomainEventLog:
             raise UsageError(f"a page has 1 to {MOST:,} events, behind a position from 0", hint="see limit and after")
         args = {**which.args(namespaces), "after": after, "limit": limit, "newest": newest}
         return await self._read(args)
+
+    async def callback_url(self, task_uuid: str) -> str | None:
+        """Return the URL to which the end of a task is posted; None if it has none."""
+        rows = await self._connection.execute(query("submission", "callback"), {"task": task_uuid})
+        return str(rows[0][0]) if rows else None
 
     async def withheld(
         self, which: EventFilter = EVERY, *, limit: int = 50, namespaces: Collection[str] | None = None

@@ -142,6 +142,8 @@ class ScheduleFiring:
             answer = await self._call(state, drafted, {"trigger": True})
             if answer.created:
                 return next(iter(answer.created))
+            if answer.running:  # of its unique key
+                return str(next(iter(answer.running.values()))[0])
         raise UsageError("the schedule changes too often to be triggered", hint="trigger it again")
 
     async def state(self, schedule: str) -> ScheduleState | None:
@@ -172,11 +174,12 @@ class ScheduleFiring:
         return answer
 
     def _log(self, state: ScheduleState, drafted: DraftedFires, answer: FireAnswer, began: float) -> None:
-        self.outcomes.update(fire.outcome for fire in drafted.fires)
+        fires = [_outcome(fire, draft, answer) for fire, draft in zip(drafted.fires, drafted.drafts, strict=True)]
+        self.outcomes.update(fire.outcome for fire in fires)
         drafts = [draft for draft in drafted.drafts if draft is not None]
         if drafted.plan is not None:
             log_created_tasks(self._engine.listeners, drafted.plan.plan, drafts, answer, began)
-        for fire in drafted.fires:
+        for fire in fires:
             level = logging.WARNING if fire.outcome == "refused" else logging.INFO
             name = f"{state.namespace}/{state.template}/{state.name}"
             _log.log(
@@ -227,6 +230,11 @@ class ScheduleFiring:
         draft = self._drafts.draft(plan.plan, request)
         identity = fire_identity(state.schedule, fire.kind, fire.fire_at)
         return replace(draft, identity=identity, item={**draft.item, "identity": identity})
+
+
+def _outcome(fire: Fire, draft: Draft | None, answer: FireAnswer) -> Fire:
+    """Return the fire as it was recorded: skipped if a task runs under its unique key."""
+    return replace(fire, outcome="skipped") if draft is not None and draft.task_uuid in answer.running else fire
 
 
 def fire_context(state: ScheduleState, fire: Fire) -> dict[str, Any]:

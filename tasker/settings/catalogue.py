@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from tasker.dataclasses import dataclass
 from tasker.settings.installed_tables import settings_model
 from tasker.settings.model import Settings
-from tasker.settings.nested import covering
+from tasker.settings.nested import covering, find
 from tasker.settings.refused_keys import REFUSED, RESERVED
-from tasker.settings.table import Setting, Table, bare_type, types_of
+from tasker.settings.table import NamedTables, Setting, Table, bare_type, types_of
 
+ANY_NAME = "NAME"
+"""Part of the path of a parameter that stands for the name of a table that the file chooses."""
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text"}
 
 
@@ -85,6 +87,27 @@ def accepted() -> list[str]:
     return [path for path in paths if covering(path, RESERVED) is None and covering(path, REFUSED) is None]
 
 
+def pattern_of(path: str) -> str:
+    """Return the path with `NAME` in place of the name of a table that the file chose, as `by_path` has it."""
+    for table in tables():
+        above, _, last = table.rpartition(".")
+        if last == ANY_NAME and path.startswith(f"{above}."):
+            _, _, below = path.removeprefix(f"{above}.").partition(".")
+            return ".".join(filter(None, (above, ANY_NAME, below)))
+    return path
+
+
+def set_paths(*values: Mapping[str, Any]) -> Iterator[tuple[str, Parameter]]:
+    """Yield (path, parameter) of all parameters; those of named tables for each name that is in one of `values`."""
+    for path, parameter in by_path().items():
+        above, named, below = path.partition(f".{ANY_NAME}.")
+        if not named:
+            yield path, parameter
+            continue
+        for name in dict.fromkeys(name for each in values for name in find(each, above, {})):
+            yield f"{above}.{name}.{below}", parameter
+
+
 @cache
 def _by_path(model: type[Settings]) -> dict[str, Parameter]:
     return {parameter.path: parameter for parameter in _walk(model, "")}
@@ -100,6 +123,8 @@ def _walk(kind: type[Table], prefix: str, live: bool = False) -> Iterator[Parame
         is_live = setting.notes.get("live", live)
         if isinstance(setting.default, Table):
             yield from _walk(type(setting.default), f"{prefix}{name}.", is_live)
+        elif isinstance(setting.default, NamedTables):
+            yield from _walk(_named(kind, name), f"{prefix}{name}.{ANY_NAME}.", is_live)
         else:
             annotation = bare_type(types_of(kind)[name])  # type: ignore[arg-type]
             yield _parameter(f"{prefix}{name}", setting, annotation, (kind.__doc__ or "").strip(), is_live)
@@ -110,6 +135,14 @@ def _tables(kind: type[Table], prefix: str) -> Iterator[tuple[str, str]]:
         if isinstance(setting.default, Table):
             yield f"{prefix}{name}", (type(setting.default).__doc__ or "").strip()
             yield from _tables(type(setting.default), f"{prefix}{name}.")
+        elif isinstance(setting.default, NamedTables):
+            meaning = (_named(kind, name).__doc__ or "").strip()
+            yield from ((f"{prefix}{name}", meaning), (f"{prefix}{name}.{ANY_NAME}", meaning))
+
+
+def _named(kind: type[Table], name: str) -> type[Table]:
+    (nested,) = get_args(bare_type(types_of(kind)[name]))  # type: ignore[arg-type]
+    return nested  # type: ignore[no-any-return]
 
 
 def _parameter(path: str, setting: Setting, kind: Any, table: str, live: bool) -> Parameter:
@@ -138,7 +171,7 @@ def _plain(value: float | None) -> str:
 
 def is_live(path: str) -> bool:
     """Return whether a running process applies the parameter; a backend's setting follows the one that it overrides."""
-    parameter = by_path().get(path)
+    parameter = by_path().get(pattern_of(path))
     if parameter is not None and parameter.overrules:
         parameter = by_path().get(parameter.overrules)
     return parameter is not None and parameter.live

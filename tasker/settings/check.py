@@ -12,7 +12,7 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.redaction import REDACTED, is_secret
-from tasker.settings.catalogue import accepted, by_path, tables
+from tasker.settings.catalogue import accepted, by_path, pattern_of, tables
 from tasker.settings.http import OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.inherited import overruled, resolved
 from tasker.settings.installed_tables import settings_model
@@ -53,7 +53,7 @@ def show_value(path: str, value: Any) -> str:
     A value that does not belong to a parameter is shown only as its kind, since an unknown key or a misplaced table may
     contain a secret.
     """
-    if path.partition("[")[0] not in by_path() or _holds_tables(value):
+    if pattern_of(path.partition("[")[0]) not in by_path() or _holds_tables(value):
         return kind_of(value)
     if is_secret(path.rpartition(".")[2], value):
         return REDACTED
@@ -114,6 +114,16 @@ def broken_rules(settings: Settings) -> Iterator[SettingProblem]:
     yield from _no_way_to_work(settings)
     yield from _one_port_twice(settings)
     yield from _no_credentials(settings)
+    yield from _limits_without_numbers(settings)
+
+
+def _limits_without_numbers(settings: Settings) -> Iterator[SettingProblem]:
+    for name, limit in settings.limits.items():
+        path = f"limits.{name}"
+        if not (limit.concurrency or limit.rate):
+            yield SettingProblem(path, limit.to_dict(), "Limits nothing", "Set concurrency, rate or both")
+        elif limit.burst and not limit.rate:
+            yield SettingProblem(f"{path}.burst", limit.burst, "A burst without a rate", "Set rate, or remove burst")
 
 
 def _no_credentials(settings: Settings) -> Iterator[SettingProblem]:
@@ -186,9 +196,13 @@ def check(
     issues = [*refused, *_validate(rest)]
     settings = _parsed(without(rest, frozenset(_base(problem.path) for problem in issues)))
     broken = {_base(problem.path) for problem in issues}
-    issues += [problem for problem in broken_rules(settings) if problem.path not in broken]
+    issues += [problem for problem in broken_rules(settings) if not _is_reported(problem.path, broken)]
     problems = tuple(replace(problem, place=place_of(problem.path)) for problem in issues)
     return CheckedSettings(settings, problems)
+
+
+def _is_reported(path: str, broken: set[str]) -> bool:
+    return any(f"{each}.".startswith(f"{path}.") for each in broken)
 
 
 def _parsed(values: Mapping[str, Any]) -> Settings:
@@ -229,7 +243,7 @@ def _problem(issue: Issue) -> SettingProblem:
         return SettingProblem(path, value, "This setting does not exist", _suggestion(path, value))
     if issue.kind == "value":
         return SettingProblem(path, value, issue.issue, issue.fix)
-    parameter = by_path().get(_base(path))
+    parameter = by_path().get(pattern_of(_base(path)))
     if parameter is None:
         return SettingProblem(path, value, "Expected a value, got a table", f"Write [{path}] and its settings below it")
     if parameter.choices:
@@ -264,7 +278,8 @@ def _in_common(one: str, other: str) -> int:
 def _suggestion(path: str, value: Any) -> str:
     known = accepted()
     above, _, name = path.rpartition(".")
-    siblings = [setting.rpartition(".")[2] for setting in known if setting.rpartition(".")[0] == above]
+    inside = pattern_of(above)
+    siblings = [setting.rpartition(".")[2] for setting in known if setting.rpartition(".")[0] == inside]
     of_its_kind = {setting.rpartition(".")[2] for setting in (tables() if isinstance(value, Mapping) else by_path())}
     if close := get_close_matches(name, [sibling for sibling in siblings if sibling in of_its_kind], 1, 0.6):
         return f"Did you mean {_deeper(f'{above}.{close[0]}'.lstrip('.'), value)}?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from tasker.json_values import VALUE_LIMIT_BYTES
-from tasker.settings.formats import CallablePattern, Channel, ErrorRuleLine, Pattern
+from tasker.settings.formats import CallablePattern, Channel, ErrorRuleLine, Pattern, RateText
 from tasker.settings.table import Bounds, Table, choice, flag, number, several, table, text, whole
 from tasker.template.names import BACKOFF_MULTIPLIER, JITTER_SHARE, MAX_BACKOFF_MS, MOST_BATCHES
 
@@ -198,6 +198,23 @@ class WorkerExecution(Table):
         "`payments never card_declined 404`, `payments/charge retry KeyError`, `* never sqlstate:42`. The first that "
         "names an error decides.",
         live=True,
+    )
+
+
+class NamedLimit(Table):
+    """Limit that steps of any template name in `limits`. All processes of a fleet keep it together."""
+
+    concurrency: int = whole(
+        0, 0, 1_000_000, "How many steps run at the same time, for each value of their key; 0: any number."
+    )
+    rate: RateText = text(
+        "", "How many attempts begin in a time, for each value of their key: `100/s`, `30/m`; empty: any.", shortest=0
+    )
+    burst: int = whole(
+        0,
+        0,
+        1_000_000,
+        "How many attempts of a rate begin at once after a pause; 0: those of a quarter of a second and one.",
     )
 
 

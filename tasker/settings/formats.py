@@ -58,6 +58,22 @@ def _error_rule(value: str) -> str:
     return value
 
 
+def _rate(value: str) -> str:
+    from tasker.template.times import RATE_EXPECTED, parse_rate
+
+    if value and parse_rate(value) is None:
+        raise refused("Not a rate", f"{RATE_EXPECTED[:1].upper()}{RATE_EXPECTED[1:]}")
+    return value
+
+
+def _tag(value: str) -> str:
+    from tasker.template.names import NAME
+
+    if re.fullmatch(NAME, value):
+        return value
+    raise refused("Not a valid tag", "Use letters, digits, `_`, `-` and `.`")
+
+
 def _pattern(value: str) -> str:
     if value and value.count("{") == value.count("}"):
         return value
@@ -128,4 +144,6 @@ HeaderName = Annotated[str, Check(_header)]
 GrantText = Annotated[str, Check(_grant)]
 KeySecret = Annotated[str, Check(_key_secret)]
 RetentionLine = Annotated[str, Check(_retention)]
+Tag = Annotated[str, Check(_tag)]
+RateText = Annotated[str, Check(_rate)]
 ErrorRuleLine = Annotated[str, Check(_error_rule)]

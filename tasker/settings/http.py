@@ -10,13 +10,14 @@ from tasker.settings.table import Table, choice, flag, several, table, text, who
 
 
 class ApiKeyEntry(Table):
-    """API key. Empty `permissions`: authenticated, but without permissions. Empty `namespaces`: all namespaces."""
+    """API key. Empty `permissions`: authenticated, but without permissions. Empty `namespaces` or `tenants`: all."""
 
     key: KeySecret
     permissions: tuple[GrantText, ...] = several((), "Permissions of the key.")
     description: str = ""
     name: str = ""
     namespaces: tuple[str, ...] = several((), "Where.")
+    tenants: tuple[str, ...] = several((), "Whose tasks.")
 
 
 class Auth(Table):
@@ -30,7 +31,8 @@ class Auth(Table):
         (),
         "Keys with permissions of their own, each a table `[[...api_keys]]` with `key` (or `sha256:` and its "
         "digest), "
-        "`permissions`, and perhaps `name`, `description`, `namespaces`; `tasker auth create-api-key` makes one.",
+        "`permissions`, and perhaps `name`, `description`, `namespaces`, `tenants`; "
+        "`tasker auth create-api-key` makes one.",
     )
     jwt_private_key: str = text("", "Private key that `tasker auth generate-token` signs with (PEM).", shortest=0)
     jwt_public_key: str = text(
@@ -139,6 +141,12 @@ class OrchestrationWeb(Web):
         0, 0, 100_000, "Average rate of requests of one client, per process; beyond it 429. 0: unlimited."
     )
     request_burst: int = whole(100, 1, 1_000_000, "Burst of requests of one client, if the rate is limited.")
+    max_submits_per_minute: int = whole(
+        0,
+        0,
+        10_000_000,
+        "Tasks that one authenticated client submits in a minute, over all servers; beyond it 429. 0: unlimited.",
+    )
     max_connections_per_client: int = whole(
         0,
         0,

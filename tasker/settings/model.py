@@ -14,14 +14,17 @@ from tasker.settings.execution import (
     Handlers,
     Lease,
     Log,
+    NamedLimit,
     Sweep,
     TaskTemplates,
     WorkerExecution,
 )
+from tasker.settings.formats import Tag
 from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
-from tasker.settings.table import Table, flag, several, table, text, whole
+from tasker.settings.table import NamedTables, Table, flag, named_tables, several, table, text, whole
+from tasker.settings.tenants import TenantQuota
 
 
 class Plugins(Table):
@@ -86,6 +89,9 @@ class WorkerSection(Table):
         "worker-default-001",
         "Display name of the worker, shown in the registry; Tasker does not need it to identify workers.",
     )
+    tags: tuple[Tag, ...] = several(
+        (), "What this worker has that steps may require (`requires`), for example `gpu`; also `--tags`."
+    )
     circuit_breakers: WorkerBreakers = table(WorkerBreakers, live=True)
     event_systems: WorkerSystems = table(WorkerSystems)
     execution: WorkerExecution = table(WorkerExecution)
@@ -101,6 +107,8 @@ class Settings(Table):
     """Complete configuration. A process reads its own part and the common part."""
 
     common: Common = table(Common)
+    limits: NamedTables[NamedLimit] = named_tables(live=True)
     orchestration: Orchestration = table(Orchestration)
     plugins: Plugins = table(Plugins)
+    tenants: NamedTables[TenantQuota] = named_tables()
     worker: WorkerSection = table(WorkerSection)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import cache
@@ -20,6 +20,7 @@ from typing import (
     ClassVar,
     Literal,
     Self,
+    TypeVar,
     dataclass_transform,
     get_args,
     get_origin,
@@ -179,9 +180,33 @@ class Table:
         return made
 
 
+T = TypeVar("T", bound=Table)
+
+
+class NamedTables(Mapping[str, T]):
+    """Tables of one kind, each under a name that the file chooses."""
+
+    def __init__(self, tables: Mapping[str, T] = MappingProxyType({})) -> None:
+        self._tables = dict(tables)
+
+    def __getitem__(self, name: str) -> T:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._tables.items()))
+
+
 def _plain(value: Any, only_set: bool) -> Any:
     if isinstance(value, Table):
         return value.to_dict(only_set=only_set)
+    if isinstance(value, NamedTables):
+        return {name: table.to_dict(only_set=only_set) for name, table in value.items()}
     return [_plain(entry, only_set) for entry in value] if isinstance(value, tuple) else value
 
 
@@ -228,6 +253,8 @@ def _value(annotation: Any, setting: Setting, value: Any, location: tuple[str | 
     before = len(issues)
     if isinstance(kind, type) and issubclass(kind, Table):
         return _table(kind, value, location, issues)
+    if get_origin(kind) is NamedTables:
+        return _named_tables(get_args(kind)[0], value, location, issues)
     if get_origin(kind) is tuple:
         result = _list(get_args(kind)[0], value, location, issues)
     else:
@@ -257,6 +284,25 @@ def _list(annotation: Any, value: Any, location: tuple[str | int, ...], issues: 
 
 
 _ENTRY = Setting(None)
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*", re.ASCII)
+
+
+def _named_tables(kind: type[Table], values: Any, location: tuple[str | int, ...], issues: list[Issue]) -> Any:
+    if isinstance(values, NamedTables):
+        return values
+    if not isinstance(values, Mapping):
+        issues.append(Issue(location, values, "type"))
+        return _INVALID
+    before, tables = len(issues), {}
+    for name, value in values.items():
+        if not _TABLE_NAME.fullmatch(name):
+            issues.append(Issue((*location, name), value, "value", "Not a valid name", "Use A-Z a-z 0-9 _ -"))
+        elif not isinstance(value, (Mapping, kind)):
+            where = ".".join(map(str, (*location, name)))
+            issues.append(Issue((*location, name), value, "value", "Expected a table", f"Write [{where}]"))
+        else:
+            tables[name] = _table(kind, value, (*location, name), issues)
+    return _INVALID if len(issues) > before else NamedTables(tables)
 
 
 def _typed(kind: Any, value: Any) -> Any:
@@ -329,6 +375,11 @@ def several(default: tuple[Any, ...], meaning: str, *, shortest: int = 0, **note
 def table(kind: type[Table], **notes: Any) -> Any:
     """Declare a nested table."""
     return Setting(kind(), notes=notes)
+
+
+def named_tables(**notes: Any) -> Any:
+    """Declare tables with names of the file's choice; their kind is the argument of the annotation."""
+    return Setting(NamedTables(), notes=notes)
 
 
 def refused(issue: str, fix: str) -> RefusedValue:

@@ -12,7 +12,7 @@ from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, S
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
-from tasker.template.times import BURST_SECONDS
+from tasker.template.times import default_burst
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
@@ -30,12 +30,15 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         steps=tuple(_step(name, index, graph, overridden, events, owner) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
-        identity_strategy=document.get("identity_strategy", "strict"),
+        identity_strategy=document.get("identity_strategy", "always_unique" if "unique" in document else "strict"),
         lifecycle=document.get("lifecycle", {}),
         metadata={**document.get("metadata", {}), **retained},
         system_dependencies=_systems(document),
         domain_events=tuple(document.get("domain_events", ())),
         environment=environment,
+        tenant=document.get("tenant", {}).get("from"),
+        unique=document["unique"].get("key", {}) if "unique" in document else None,
+        max_submits_per_minute=document.get("max_submits_per_minute"),
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
@@ -75,6 +78,8 @@ def _step(
         delay_seconds=values.get("delay"),
         not_before=values.get("not_before"),
         limits=_limits((*owner, name), values),
+        requires=tuple(sorted({*values.get("requires", ())})),
+        slots=values.get("slots", 1),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
@@ -98,8 +103,9 @@ def _limits(names: tuple[str, str, str], values: Mapping[str, Any]) -> tuple[Ste
         found.append(StepLimit(f"{scope} {'/'.join(shared)}", limit.get("key"), limit["limit"]))
     if (limit := values.get("rate_limit")) is not None:
         rate = limit["rate"]
-        burst = float(limit.get("burst", 1 + rate * BURST_SECONDS))
+        burst = float(limit.get("burst", default_burst(rate)))
         found.append(StepLimit(f"rate step {'/'.join(names)}", limit.get("key"), None, rate, burst))
+    found += [StepLimit(limit["name"], limit.get("key")) for limit in values.get("limits", ())]
     return tuple(found)
 
 

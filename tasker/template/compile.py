@@ -33,11 +33,12 @@ from tasker.template.yaml.source import Document, read_documents
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """Source of a plan's step: the file, and the positions of its callable and of the publishers it names."""
+    """Source of a plan's step: the file, and the positions of its callable and of publishers and limits it names."""
 
     file: str
     callable: Position
     publishers: tuple[tuple[str, Position], ...] = ()
+    limits: tuple[tuple[str, Position], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,11 @@ def _origin(draft: StepDraft, file: str) -> CompiledStep:
     named = [(number, event["publisher"]) for number, event in events if "publisher" in event]
     locations = [draft.reading.value(*draft.path, "publishes_events", number, "publisher") for number, _ in named]
     publishers = tuple((name, location) for (_, name), location in zip(named, locations, strict=True))
-    return CompiledStep(file, draft.location("handler", "callable"), publishers)
+    limits = tuple(
+        (limit["name"], draft.location("limits", number, "name"))
+        for number, limit in enumerate(draft.values.get("limits", ()))
+    )
+    return CompiledStep(file, draft.location("handler", "callable"), publishers, limits)
 
 
 def _check_every_environment(drafts: list[StepDraft], document: Mapping[str, Any]) -> None:

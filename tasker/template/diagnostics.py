@@ -69,6 +69,12 @@ ERRORS = {
     "T093": "A field that may be absent or null, read without `has()` or `.?`",
     "T094": "The result of a step that is not above",
     "T095": "The result of a branch that may not exist, read without `has()` or `.?`",
+    "T100": "An input that the built-in step does not take",
+    "T101": "A built-in step without an input that it needs",
+    "T102": "An input of a built-in step that does not fit",
+    "T103": "An expression where a built-in step needs the value itself",
+    "T104": "A setting that a built-in step does not have",
+    "T105": "A result_schema that the inputs of `tasker.transform` do not fit",
     "T110": "A malformed cron expression",
     "T111": "Unknown time zone",
     "T112": "Not a date, or not a time with a zone",
@@ -79,6 +85,9 @@ ERRORS = {
     "T117": "Different numbers for one limit",
     "T118": "A malformed rate",
     "T120": "Not a priority",
+    "T125": "The same limit twice",
+    "T126": "A limit that no configuration declares",
+    "T130": "A key of submissions that the input never has",
 }
 
 WARNINGS = {

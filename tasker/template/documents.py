@@ -35,6 +35,7 @@ class DocumentReading:
         self.mark(path, node.location)
         if isinstance(node.value, dict):
             for name, entry in node.value.items():
+                self._keys[(*path, name)] = entry.key
                 self.mark_below(entry.node, (*path, name))
         elif isinstance(node.value, list):
             for number, item in enumerate(node.value):
@@ -108,7 +109,7 @@ class StepDraft:
         """Path of the step in the document."""
         return ("steps", self.index)
 
-    def location(self, *keys: str) -> Position:
+    def location(self, *keys: str | int) -> Position:
         """Return the position of a value of this step, or of the nearest value around it."""
         return self.reading.value(*self.path, *keys)
 

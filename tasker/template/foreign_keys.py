@@ -106,13 +106,13 @@ OF_STEPS: Ways = (
     ),
     (
         "max_active_tis_per_dag max_concurrency concurrency_limit concurrency_key semaphore synchronization mutex pool",
-        "write `concurrency: {key: input.customer.id, limit: 5}`",
+        "write `concurrency: {key: input.customer.id, limit: 5}`; what templates share: `limits: [payment_api]`",
     ),
     ("rate throttle throttling rate_limits requests_per_second", "write `rate_limit: {rate: 100/s}`"),
     (
-        "queue worker runs_on node_selector",
-        "the template's namespace says which workers run a step; they bound what they run side by side "
-        "(`max_concurrent_handlers`, --concurrency)",
+        "queue worker runs_on node_selector worker_group tags labels",
+        "the template's namespace says which workers run a step, and `requires: [gpu]` which tags these must have; "
+        "they bound what they run side by side (`max_concurrent_handlers`, --concurrency)",
     ),
     (
         "priority priority_weight weight",

@@ -1,11 +1,12 @@
-"""Keys of limits in templates: of steps that run at the same time, of attempts in a time, and of open tasks; and of
-fairness among tasks."""
+"""Keys of limits in templates: of steps, attempts, open and unique tasks; of fairness, and of what a step needs of its
+worker."""
 
 from __future__ import annotations
 
 from tasker.template.mapping import Key, Mapping
+from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME, NAME, NAME_RULE
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import Choice, MapOf, Number
+from tasker.template.value_kinds import Choice, ListOf, MapOf, Number, Text
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -61,6 +62,20 @@ FAIRNESS = Mapping(
     ),
 )
 
+NAMED_LIMIT = Mapping(
+    "a limit of `limits`",
+    (
+        Key(
+            "name",
+            Text(LIMIT_NAME, LIMIT_NAME_RULE, max_length=MAX_NAME),
+            "Its name in the configuration: the table `[limits.NAME]`.",
+            required=True,
+        ),
+        Key("key", DataPlace(), "The place of a value that has the limit to itself; without it there is one for all."),
+    ),
+    shorthand="name",
+)
+
 TASK_CONCURRENCY = Mapping(
     "the template's `concurrency`",
     (
@@ -81,5 +96,19 @@ TASK_CONCURRENCY = Mapping(
             "What happens to a task above the limit: it waits, it is cancelled, or the oldest running one is.",
             default="wait",
         ),
+    ),
+)
+
+NEEDS_OF_WORKERS = (
+    Key(
+        "requires",
+        ListOf(Text(NAME, NAME_RULE, max_length=MAX_NAME)),
+        "Tags that a worker must have to run the step (`worker.tags`, `--tags`): `[gpu]`.",
+    ),
+    Key(
+        "slots",
+        Number(whole=True, minimum=1, maximum=1000),
+        "How many slots of its worker (`--concurrency`) the step uses while it runs.",
+        default=1,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.template.attempt_keys import CIRCUIT_BREAKER, EXECUTION
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
     OF_RETRIES,
@@ -11,7 +12,14 @@ from tasker.template.foreign_keys import (
     SYSTEMS,
     WORKER_TEMPLATE,
 )
-from tasker.template.limit_keys import CONCURRENCY, FAIRNESS, RATE_LIMIT, TASK_CONCURRENCY
+from tasker.template.limit_keys import (
+    CONCURRENCY,
+    FAIRNESS,
+    NAMED_LIMIT,
+    NEEDS_OF_WORKERS,
+    RATE_LIMIT,
+    TASK_CONCURRENCY,
+)
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import (
     HIGHEST_MAX_ATTEMPTS,
@@ -31,6 +39,7 @@ from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
 from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.submission_keys import OF_SUBMISSIONS
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
     Boolean,
@@ -197,43 +206,6 @@ STEP_LIFECYCLE = Mapping(
     ),
 )
 
-EXECUTION = Mapping(
-    "`execution`",
-    (
-        Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),
-        Key(
-            "memory_mb",
-            Number(whole=True, minimum=64, maximum=1024 * 1024),
-            "Memory that the process may hold, in MB, with Python itself; only with `mode: process`.",
-        ),
-    ),
-)
-
-CIRCUIT_BREAKER = Mapping(
-    "`circuit_breaker`",
-    (
-        Key("name", NAME_TEXT, "What the handler depends on; in a worker the steps that name it share one breaker."),
-        Key(
-            "failure_threshold",
-            Number(whole=True, minimum=1, maximum=100),
-            "Failures in a row that open it.",
-            default=5,
-        ),
-        Key(
-            "timeout_seconds",
-            Number(above=0, maximum=86_400),
-            "Seconds that it puts attempts off before it lets one through as a trial.",
-            default=30,
-        ),
-        Key(
-            "success_threshold",
-            Number(whole=True, minimum=1, maximum=100),
-            "Successful trials in a row that close it.",
-            default=2,
-        ),
-    ),
-)
-
 STEP = Mapping(
     "a step",
     (
@@ -262,6 +234,12 @@ STEP = Mapping(
         ),
         Key("concurrency", CONCURRENCY, "How many of these steps run at the same time, in all tasks."),
         Key("rate_limit", RATE_LIMIT, "How many attempts of the step begin in a time, in all tasks."),
+        Key(
+            "limits",
+            ListOf(NAMED_LIMIT),
+            "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
+        ),
+        *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
             "on_worker_lost",
@@ -376,6 +354,7 @@ TEMPLATE = Mapping(
         ),
         Key("fairness", FAIRNESS, "Whose steps are claimed in turn where many wait: one flow for each value of a key."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
+        *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(
@@ -383,12 +362,6 @@ TEMPLATE = Mapping(
             Boolean(),
             "Whether the end of a task is a durable event: `task.completed`, `task.failed` or `task.cancelled`.",
             default=False,
-        ),
-        Key(
-            "identity_strategy",
-            Choice(("strict", "caller_provided", "always_unique")),
-            "When two submissions are the same task.",
-            default="strict",
         ),
         Key(
             "task_handler",

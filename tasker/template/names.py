@@ -7,6 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 NAME_RULE = "use letters, digits, `_`, `-` and `.`, without spaces"
+LIMIT_NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
+LIMIT_NAME_RULE = "use letters, digits, `_` and `-`: it is a table of the configuration"
 VERSION = rf"{NAME}(?:\+[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?"
 VERSION_RULE = f"{NAME_RULE}; build metadata of SemVer may follow behind a `+`: 1.0.0+build.5"
 MAX_NAME = 128

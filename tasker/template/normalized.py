@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from tasker.template.durations import duration_text
-from tasker.template.plan import Plan, RetryPolicy, StepPlan
+from tasker.template.plan import Plan, RetryPolicy, StepLimit, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
-from tasker.template.times import BURST_SECONDS, place_text, rate_text, start_text
+from tasker.template.times import default_burst, place_text, rate_text, start_text
 from tasker.template.yaml import convert
 
 
@@ -36,6 +36,9 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "system_dependencies": plan.system_dependencies,
             "identity_strategy": plan.identity_strategy,
             "lifecycle": plan.lifecycle,
+            "tenant": None if plan.tenant is None else {"from": place_text(plan.tenant)},
+            "unique": _unique(plan),
+            "max_submits_per_minute": plan.max_submits_per_minute,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
@@ -68,6 +71,9 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "not_before": None if step.not_before is None else start_text(step.not_before),
             "concurrency": _limit(step, rate=False),
             "rate_limit": _limit(step, rate=True),
+            "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
+            "requires": list(step.requires),
+            "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
@@ -78,6 +84,12 @@ def _step(step: StepPlan) -> dict[str, Any]:
         },
         keep=("result_schema", "inputs"),
     )
+
+
+def _unique(plan: Plan) -> str | dict[str, Any] | None:
+    if plan.unique is None:
+        return None
+    return {"key": place_text(plan.unique)} if plan.unique else "while_running"
 
 
 def _limit_of_tasks(plan: Plan) -> dict[str, Any]:
@@ -94,13 +106,17 @@ def _fairness(plan: Plan) -> dict[str, Any]:
     return _without_empty({"key": key, "weights": fairness["weights"], "default": fairness["default"]})
 
 
+def _named_limit(limit: StepLimit) -> str | dict[str, str]:
+    return limit.name if limit.key is None else {"name": limit.name, "key": place_text(limit.key)}
+
+
 def _limit(step: StepPlan, rate: bool) -> dict[str, Any]:
     for limit in step.limits:
         key = None if limit.key is None else place_text(limit.key)
         if rate and limit.rate is not None:
-            burst = None if limit.burst == 1 + limit.rate * BURST_SECONDS else int(limit.burst or 1)
+            burst = None if limit.burst == default_burst(limit.rate) else int(limit.burst or 1)
             return _without_empty({"key": key, "rate": rate_text(limit.rate), "burst": burst})
-        if not rate and limit.rate is None:
+        if not rate and limit.max_running is not None:
             return _without_empty({"key": key, "limit": limit.max_running, "scope": limit.name.partition(" ")[0]})
     return {}
 

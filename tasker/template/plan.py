@@ -153,17 +153,22 @@ class StepLimit:
 
     name: str
     """`step NAMESPACE/TEMPLATE/STEP`, `template NAMESPACE/TEMPLATE` or `namespace NAMESPACE`; of a rate with `rate `
-    before it."""
+    before it; of a limit of the configuration its name there."""
     key: Mapping[str, Any] | None = None
     """Place of the key's value, as that of `not_before`; None: one value for all."""
     max_running: int | None = None
-    """Number of permits for each value of the key; None: it is a rate."""
+    """Number of permits for each value of the key; None: it is a rate, or the configuration has the numbers."""
     rate: float | None = None
     """Attempts per second for each value of the key."""
     burst: float | None = None
     """Attempts that may begin at once after a pause."""
     on_limit: str = "wait"
     """Of a limit of tasks: `wait`, `cancel_new` or `cancel_running`."""
+
+    @property
+    def is_named(self) -> bool:
+        """True for a limit whose numbers are in the configuration."""
+        return self.max_running is None and self.rate is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +198,10 @@ class StepPlan:
     input, `{step, path: [name...]}` in the result of a step above."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
+    requires: tuple[str, ...] = ()
+    """Tags that a worker must have to run the step, sorted."""
+    slots: int = 1
+    """Slots of its worker that the step uses."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -209,6 +218,14 @@ class StepPlan:
     system_dependency: str | None = None
     publishes_events: tuple[Mapping[str, Any], ...] = ()
     description: str | None = None
+
+    @property
+    def served_by(self) -> str:
+        """Handler, tags and slots that a worker needs for the step, in words (`tasker.served_by` in SQL)."""
+        noun = "tag" if len(self.requires) == 1 else "tags"
+        tags = f" with the {noun} {', '.join(self.requires)}" if self.requires else ""
+        slots = f" with {self.slots} slots" if self.slots > 1 else ""
+        return f"{self.handler.callable}{tags}{slots}"
 
 
 @dataclass(frozen=True)
@@ -232,6 +249,12 @@ class Plan:
     environment: str | None = None
     concurrency: StepLimit | None = None
     """Limit of the tasks that are open at the same time, from their first step on."""
+    tenant: Mapping[str, Any] | None = None
+    """Place of the tenant's name in the input; None: only a submission names it."""
+    unique: Mapping[str, Any] | None = None
+    """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    max_submits_per_minute: int | None = None
+    """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
@@ -352,6 +375,6 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
-    for key in ("depends_on", "publishes_events", "inherits"):
+    for key in ("depends_on", "publishes_events", "inherits", "requires"):
         values[key] = tuple(values.get(key, ()))
     return StepPlan(**values)

@@ -72,16 +72,28 @@ class Rate:
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the rate; a number without a unit is reported with the likely meaning."""
-        match = RATE.fullmatch(node.value) if isinstance(node.value, str) else None
-        number = float(match[1]) if match else 0.0
-        if match is None or not 0 < number <= MOST_PER_UNIT:
+        rate = parse_rate(node.value) if isinstance(node.value, str) else None
+        if rate is None:
             meant = f"did you mean {node.text}/s?" if isinstance(node.value, int | float) else None
             reading.report.add("T118", f"{RATE_EXPECTED}, got {node.text or 'another value'}", node.location, meant)
             return INVALID
-        return number / UNITS[match[2]]
+        return rate
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": f"^{RATE.pattern}$", "examples": ["100/s"]}
+
+
+def parse_rate(text: str) -> float | None:
+    """Return a written rate in attempts per second, or None if it is none."""
+    match = RATE.fullmatch(text)
+    if match is None or not 0 < float(match[1]) <= MOST_PER_UNIT:
+        return None
+    return float(match[1]) / UNITS[match[2]]
+
+
+def default_burst(rate: float) -> float:
+    """Return how many attempts begin at once if nobody says it."""
+    return 1 + rate * BURST_SECONDS
 
 
 def rate_text(rate: float) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.handlers.claims import Claim, HandlerEvent, publishing
@@ -13,6 +13,11 @@ from tasker.handlers.context import StepContext
 from tasker.handlers.step_inputs import scope_of
 from tasker.template.plan import HandlerRef, Plan, StepPlan
 from tasker.template.step_types import DEFAULT
+
+if TYPE_CHECKING:
+    import httpx
+
+    from tasker.resources.http import HttpResource
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
 
@@ -26,6 +31,7 @@ def step_context(
     checkpoint: Mapping[str, Any] | None = None,
     attempt: int = 1,
     name: str = "step",
+    resources: Mapping[str, Any] | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -37,6 +43,7 @@ def step_context(
         checkpoint: Checkpoint of an earlier run (`cursor`, `items_processed`, `accumulated_results`).
         attempt: Number of the attempt, from 1.
         name: Name of the step.
+        resources: What `context.resource` and `@uses` give the handler, by name.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True)
@@ -60,6 +67,7 @@ def step_context(
         step=step,
         task_context=values or {},
         dependency_results=results or {},
+        resources=resources,
     )
 
 
@@ -85,6 +93,15 @@ def step_inputs(
     """
     scope = scope_of(plan, TASK, CORRELATION, attempt, values or {}, results or {})
     return plan.input_mappings[step].evaluate(scope)
+
+
+def fake_http(answer: Callable[[httpx.Request], httpx.Response]) -> HttpResource:
+    """Return a resource of the kind `http` whose requests `answer` answers, for `tasker.http` and for handlers."""
+    import httpx
+
+    from tasker.resources.http import HttpResource
+
+    return HttpResource("http://fake.example", transport=httpx.MockTransport(answer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class WorkerInfo:
     state: str
     namespaces: Sequence[str]
     callables: Sequence[str]
+    tags: Sequence[str]
     concurrency: int
     in_hand: int
     started_at: datetime
@@ -129,9 +130,10 @@ class KeyUse:
 class LimitUse:
     """Use of a limit: numbers of steps, counted to 10,000.
 
-    `most` steps run at the same time for each value of the key, or `rate` attempts per second begin, `burst` of them at
-    once after a pause; `running` are then those that wait for a worker. `keys` are those for which steps wait, then
-    others; null if they are not shown.
+    `most` steps run at the same time for each value of the key, and `rate` attempts per second begin, `burst` of them
+    at once after a pause; null: no such number. With a rate alone, `running` are those that wait for a worker.
+    `declared_at` is when the newest configuration with it was changed, null for a limit of a template; `templates` are
+    those whose steps name it. `keys` are those for which steps wait, then others; null if they are not shown.
     """
 
     name: str
@@ -139,6 +141,8 @@ class LimitUse:
     rate: float | None
     burst: float | None
     changed_at: datetime
+    declared_at: datetime | None
+    templates: Sequence[str]
     running: int
     waiting: int
     keys: Sequence[KeyUse] | None

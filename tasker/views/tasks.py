@@ -115,6 +115,7 @@ class TaskReport:
     """Time at which the task is cancelled if no worker has begun it."""
     deadline_at: datetime | None = None
     """Time at which the open steps of the task fail."""
+    tenant: str | None = None
     waits_until: datetime | None = None
     """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
     more_steps: int = 0
@@ -219,6 +220,7 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
         run_at=_time_or_none(row.get("run_at")),
         expires_at=_time_or_none(row.get("expires_at")),
         deadline_at=_time_or_none(row.get("deadline_at")),
+        tenant=row.get("tenant"),
         waits_until=_time_or_none(row.get("waits_until")),
     )
 

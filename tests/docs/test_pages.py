@@ -24,6 +24,7 @@ from tests.support.repository import ROOT, repository_files
 from tests.support.servers.private_postgres import copied
 
 FOLLOWED_ELSEWHERE = {
+    "docs/built-in-steps.md": "tests/docs/test_built_in_steps.py",
     "docs/client.md": "tests/integration/two_transports/test_documentation.py",
     "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
     "docs/decisions-and-batches.md": "tests/unit/engine/test_documentation.py",
@@ -31,6 +32,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/inputs.md": "tests/docs/test_inputs.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
+    "docs/resources.md": "tests/docs/test_resources.py",
     "docs/states.md": "tests/unit/engine/test_documentation.py",
     "docs/templates.md": "tests/unit/template/test_docs.py",
     "docs/your-project.md": "tests/docs/test_your_project.py",

@@ -40,7 +40,7 @@ def candidates(parameter: Parameter) -> list[Any]:
             [endpoint],
         ]
     urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
-    return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another", "another=7"]
+    return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another", "another=7", "30/m"]
 
 
 def companions(path: str) -> dict[str, Any]:
@@ -49,6 +49,8 @@ def companions(path: str) -> dict[str, Any]:
         return {f"{path.removesuffix('enabled')}api_key": "as-long-as-a-key-must-be"}
     if path == "common.retention.pending_days":  # of the dead letters whose tasks are to be deleted
         return {"common.retention.failed_days": 1}
+    if path == "limits.NAME.burst":
+        return {"limits.NAME.rate": "7/s"}
     root, _, plugin = path.partition(".")
     return {"plugins.enabled": [plugin.partition(".")[0]]} if root == "plugins" and "." in plugin else {}
 

@@ -29,8 +29,11 @@ class Scripted:
 async def scripted_server(replies: Sequence[Reply], host: str = "127.0.0.1") -> AsyncIterator[Scripted]:
     """A server that gives the replies in turn, the last one again and again."""
     script = Scripted()
+    answering: set[asyncio.Task[Any]] = set()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (task := asyncio.current_task()) is not None:
+            answering.add(task)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             lengths = [int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:")]
@@ -46,6 +49,8 @@ async def scripted_server(replies: Sequence[Reply], host: str = "127.0.0.1") -> 
     script.url = f"http://{host}:{port}"
     async with listening:
         yield script
+    if answering:  # a client in a thread may be done before its connection is closed here
+        await asyncio.wait(answering, timeout=1)
 
 
 def reply(status: int, body: Any, kind: str = "application/json", **headers: str) -> bytes:

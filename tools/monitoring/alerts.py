@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tasker.resilience.pressure import DepthLimits
+from tasker.settings.queues import DepthThresholds
 from tools.monitoring.alert import Alert, Bound, one, two
 from tools.monitoring.care_alerts import CARE
 from tools.monitoring.connection_alerts import CONNECTIONS
 
-CRITICAL_DEPTH = DepthLimits().critical
+CRITICAL_DEPTH = DepthThresholds.critical_threshold
 BACKPRESSURE = (
     Alert(
         "TaskerCircuitBreakerOpen",

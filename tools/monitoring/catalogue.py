@@ -30,6 +30,7 @@ VALUES = {
     "service": "the services of the process",
     "step": "the steps of the templates",
     "template": "the templates",
+    "tenant": "the tenants that are `labelled`, other",
     "version": "the release",
 }
 """What labels of the core hold; each has few values."""
@@ -44,6 +45,7 @@ VALUES_OF = {
         "tasker_auth_failures_total",
         "reason",
     ): "missing, malformed, not_taken, expired, invalid_token, unknown_permissions, unknown_key",
+    ("tasker_submissions_refused_total", "reason"): "client, template, tenant, open",
     ("tasker_db_pool_connections", "state"): "active, idle, max",
     ("tasker_repairs_total", "kind"): "the kinds of repair",
     ("tasker_tasks_active", "state"): "the states of a task",

@@ -40,6 +40,9 @@ PERMISSIONS = click.option(
 NAMESPACES = click.option(
     "--namespaces", callback=_names, default="", metavar="A,B", help="Namespaces it is limited to."
 )
+TENANTS = click.option(
+    "--tenants", callback=_names, default="", metavar="A,B", help="Tenants to whose tasks it is limited."
+)
 
 
 def auth_settings() -> Auth:
@@ -125,6 +128,7 @@ def _files_text(files: Mapping[str, str]) -> str:
 @click.option("--subject", required=True, metavar="NAME", help="Subject of the token; recorded in the audit log.")
 @PERMISSIONS
 @NAMESPACES
+@TENANTS
 @click.option(
     "--private-key", type=PEM, metavar="FILE", help="Private key that signs it (default: the configured one)."
 )
@@ -137,6 +141,7 @@ def generate_token(
     subject: str,
     permissions: tuple[str, ...],
     namespaces: tuple[str, ...],
+    tenants: tuple[str, ...],
     private_key: Path | None,
     expiry_hours: int | None,
     key_id: str | None,
@@ -158,7 +163,8 @@ def generate_token(
     pem, where = (
         (text_of(private_key), str(private_key)) if private_key else (settings.jwt_private_key, "jwt_private_key")
     )
-    order = TokenOrder(subject, permissions, expiry_hours or settings.jwt_token_expiry_hours, namespaces, key_id)
+    hours = expiry_hours or settings.jwt_token_expiry_hours
+    order = TokenOrder(subject, permissions, hours, namespaces, key_id, tenants)
     token = sign(order, key_in(pem, where), settings)
     print_as(form, {"token": token, "expires_in_hours": order.hours}, lambda made: str(made["token"]))
 
@@ -167,8 +173,11 @@ def generate_token(
 @click.option("--name", required=True, metavar="NAME", help="Owner of the key; recorded in the audit log.")
 @PERMISSIONS
 @NAMESPACES
+@TENANTS
 @FORMAT
-def create_api_key(name: str, permissions: tuple[str, ...], namespaces: tuple[str, ...], form: str) -> None:
+def create_api_key(
+    name: str, permissions: tuple[str, ...], namespaces: tuple[str, ...], tenants: tuple[str, ...], form: str
+) -> None:
     """Create an API key, and the configuration entry that holds its digest. The key is shown only once."""
     require_permissions(permissions)
     from tasker.server.auth.authenticator import digest, new_key
@@ -177,6 +186,8 @@ def create_api_key(name: str, permissions: tuple[str, ...], namespaces: tuple[st
     entry = {"key": digest(key), "name": name, "permissions": [*permissions]}
     if namespaces:
         entry["namespaces"] = [*namespaces]
+    if tenants:
+        entry["tenants"] = [*tenants]
     print_as(form, {"api_key": key, "configuration": entry}, _key_text)
 
 
@@ -253,6 +264,7 @@ async def _verified_token(token: str, settings: Auth, public_key: Path | None) -
         "subject": caller.name,
         "permissions": sorted(claims.get(settings.permissions_claim, [])),
         "namespaces": None if caller.confined_to is None else sorted(caller.confined_to),
+        **({} if caller.tenants is None else {"tenants": sorted(caller.tenants)}),
         "issuer": claims["iss"],
         "audience": claims["aud"],
         "expires_at": datetime.fromtimestamp(claims["exp"], UTC).isoformat(),
@@ -267,6 +279,7 @@ def _token_text(token: Mapping[str, Any]) -> str:
             f"subject      {token['subject']}",
             f"permissions  {', '.join(token['permissions']) or 'none'}",
             f"in           {where}",
+            *([f"tenants      {', '.join(token['tenants']) or 'none'}"] if "tenants" in token else []),
             f"issuer       {token['issuer']}, for {token['audience']}",
         ]
     )

@@ -37,7 +37,7 @@ from tasker.services.configuration.loading import (
 )
 from tasker.services.configuration.sources import SOURCE_DIR, read_layer, source_layers
 from tasker.services.configuration.warnings import made_for_others, stray_files
-from tasker.settings.catalogue import by_path, tables
+from tasker.settings.catalogue import by_path, pattern_of, tables
 from tasker.settings.check import SettingProblem
 from tasker.settings.sources import variables_in
 from tasker.settings.toml_text import toml_text
@@ -187,6 +187,8 @@ def show(
     configuration = chosen(context, environment, source_dir, file)
     tables_of_backends = tuple(f"{BACKENDS}.{name}" for name in configuration.backends)
     known = key if key in tables_of_backends or not key else _known(key)
+    if known and configuration.value(known) is None and pattern_of(known) != known:
+        raise UsageError(f"no file has the table of {known!r}", hint="list all values: tasker config show")
     others = config_text.within(elsewhere(context, configuration), known)
     click.echo(config_text.shown(configuration, known, form, others), nl=False)
     for line in config_text.others_lines(others) if form == "toml" else ():
@@ -290,7 +292,7 @@ def _named(name: str, context: str, source_dir: Path) -> Configuration:
 
 def _known(key: str) -> str:
     """Return the path of a parameter or table. Raises `UsageError` with similar names."""
-    if key in by_path() or key in tables():
+    if (pattern := pattern_of(key)) in by_path() or pattern in tables():
         return key
     if not key:
         raise UsageError("expected a KEY", hint="for example: tasker config explain common.queues.backend")

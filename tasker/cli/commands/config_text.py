@@ -14,7 +14,7 @@ from tasker.redaction import REDACTED, is_secret, redacted, without_password
 from tasker.services.configuration.loading import Configuration, ConfigurationInvalid
 from tasker.services.configuration.sources import ROOTS
 from tasker.services.configuration.warnings import overridden_variables
-from tasker.settings.catalogue import Parameter, accepted, by_path, is_live, tables
+from tasker.settings.catalogue import Parameter, accepted, by_path, is_live, pattern_of, set_paths, tables
 from tasker.settings.check import SettingProblem, render
 from tasker.settings.nested import covering, nested
 from tasker.settings.refused_keys import REFUSED
@@ -139,12 +139,13 @@ def explained(
 
     For an invalid parameter the problem replaces them. `others` are values that other kinds of process use.
     """
-    parameter = by_path().get(path)
+    parameter = by_path().get(pattern_of(path))
     if parameter is None:
-        inside = [entry.path for entry in by_path().values() if entry.path.startswith(f"{path}.")]
+        known = [other for other, _ in set_paths(configuration.values())] if configuration else by_path()
+        inside = [other for other in known if other.startswith(f"{path}.")]
         extra = {"other_processes": differing} if (differing := within(others, path)) else {}
         values = {inner_path: _value(inner_path, configuration) for inner_path in inside}
-        return {"table": path, "meaning": tables()[path], "parameters": values, **extra}
+        return {"table": path, "meaning": tables()[pattern_of(path)], "parameters": values, **extra}
     in_effect = {"value": _value(path, configuration), "set_by": configuration.origin(path)} if configuration else {}
     if configuration and (overruled := dict(overridden_variables(configuration)).get(path)):
         in_effect["note"] = overruled
@@ -156,7 +157,7 @@ def explained(
 
 
 def _value(path: str, configuration: Configuration | None) -> Any:
-    value = configuration.value(path) if configuration else by_path()[path].default
+    value = configuration.value(path) if configuration else by_path()[pattern_of(path)].default
     return REDACTED if is_secret(path.rpartition(".")[2], value) else value
 
 

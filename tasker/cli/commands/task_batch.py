@@ -157,7 +157,8 @@ def _object_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> dict[
     if isinstance(answer, TaskerError):
         existing = {"task_uuid": answer.task_uuid} if isinstance(answer, DuplicateTask) and answer.task_uuid else {}
         return {"line": line.number, **existing, "error": answer.to_dict()}
-    return {"line": line.number, "task_uuid": answer.task_uuid, "created": answer.created}
+    unique = {"unique": True} if answer.unique else {}
+    return {"line": line.number, "task_uuid": answer.task_uuid, "created": answer.created, **unique}
 
 
 def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
@@ -168,4 +169,5 @@ def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
     if isinstance(answer, TaskerError):
         hint = f" ({command_form(answer.hint)})" if answer.hint else ""
         return f"{line.number}: refused: {answer}{hint}"
-    return f"{line.number}: {answer.task_uuid}{'' if answer.created else ' already exists'}"
+    existing = " already runs under this unique key" if answer.unique else " already exists"
+    return f"{line.number}: {answer.task_uuid}{'' if answer.created else existing}"

@@ -49,7 +49,7 @@ def name_existing_task(arguments: str, advice: str = "") -> Iterator[None]:
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--input` (`given`), `--set` (`settings`), `--priority`, `--at`, `--in`, `--expires-in`,
-    `--deadline` and `--idempotency-key`."""
+    `--deadline`, `--tenant` and `--idempotency-key`."""
     options = (
         click.option(
             "--input", "given", metavar="JSON|@FILE|-", help="Input of the task; - is standard input.  [default: {}]"
@@ -72,6 +72,8 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="TIME",
             help="Fail the open steps at this time, or so long after the start: 90s, 5m, 36h, 3d.",
         ),
+        click.option("--tenant", metavar="NAME", help="For whom the task runs."),
+        click.option("--callback-url", metavar="URL", help="Post the end of the task to this URL (plugin webhooks)."),
         click.option(
             "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."
         ),
@@ -151,6 +153,8 @@ def _message(row: RefusedMessage) -> str:
 
 
 ON_DUPLICATE = ("refuse", "return")
+OF_LINES = ("priority", "tags", "run_at", "delay", "expires_in", "deadline", "tenant", "callback_url")
+"""Options that apply to the lines of a file that do not set them."""
 
 
 @click.command()
@@ -188,7 +192,8 @@ def submit(
 
     The template's identity strategy applies: with `strict`, the default, a second task with the same input is refused
     unless it has an --idempotency-key of its own. The error names the existing task; --on-duplicate return prints it
-    instead, so that a script may be run twice.
+    instead, so that a script may be run twice. If the template says `unique: while_running`, a task that runs under the
+    same key is printed in any case.
 
     \b
     Examples:
@@ -218,9 +223,11 @@ def submit(
         create = partial(_submit, target=target, request=request, on_duplicate=on_duplicate)
         submitted, state = run_on_fleet(place, create)
     if wait or not submitted.created:
-        click.echo(f"{'submitted' if submitted.created else 'already exists:'} {submitted.task_uuid}", err=True)
+        existing = "already runs under this unique key:" if submitted.unique else "already exists:"
+        click.echo(f"{'submitted' if submitted.created else existing} {submitted.task_uuid}", err=True)
     if not wait:
         row = {"task_uuid": submitted.task_uuid, "status": state, "created": submitted.created}
+        row |= {"unique": True} if submitted.unique else {}
         print_as(form, row, lambda row: row["task_uuid"])
         return
     raise SystemExit(_wait(place, submitted.task_uuid, timeout, form))
@@ -236,9 +243,7 @@ def _submit_batch(
     for name, option in alone.items():
         if options[name]:
             raise click.UsageError(f"{option} is for a single task: with --batch, put it in the lines of the file")
-    defaults = Defaults(
-        target, {name: options[name] for name in ("priority", "tags", "run_at", "delay", "expires_in", "deadline")}
-    )
+    defaults = Defaults(target, {name: options[name] for name in OF_LINES})
     refused = run_on_fleet(place, lambda app: submit_all(app, file, defaults, on_duplicate, form))
     return 1 if refused else 0
 

@@ -18,7 +18,15 @@ from tasker.cli.suggestions import GuessingGroup, WorkflowPath
 from tasker.cli.target import DatabaseTarget, FleetTarget, fleet_options, require_known_filter, run_on_fleet
 from tasker.errors import UsageError
 from tasker.services.wording import one_line
-from tasker.services.workflows.files import check_handlers, combined, load_path, load_plans, require_environment
+from tasker.services.workflows.files import (
+    check_handlers,
+    combined,
+    load_path,
+    load_plans,
+    load_workflows,
+    require_environment,
+)
+from tasker.services.workflows.handlers import Workflow
 from tasker.template.diagnostics import Diagnostic, Severity
 from tasker.template.drawing import FORMATS, graph_data
 from tasker.template.normalized import normalized, normalized_yaml
@@ -83,9 +91,12 @@ def register(paths: tuple[Path, ...], environment: str | None, force: bool, form
 
     sources = paths or _installed()
     rules = plugged_rules()
-    plans = [plan for path in sources for plan in load_plans(path, environment, rules, named=True)]
+    workflows = [each for path in sources for each in load_workflows(path, environment, rules, named=True)]
+    plans = [workflow.plan for workflow in workflows]
     if isinstance(place, DatabaseTarget):
-        connected(place.database, partial(_store, plans=plans, force=force), create=True, operates=True, several=True)
+        connected(
+            place.database, partial(_store, workflows=workflows, force=force), create=True, operates=True, several=True
+        )
     else:
         run_on_fleet(place, partial(_send, paths=sources, environment=environment, force=force))
     done = [{"namespace": plan.namespace, "name": plan.name, "version": plan.version} for plan in plans]
@@ -104,9 +115,11 @@ def _registered_text(done: dict[str, list[dict[str, str]]]) -> str:
     return "\n".join("registered {namespace}/{name}:{version}".format(**entry) for entry in done["registered"])
 
 
-async def _store(app: App, *, plans: Sequence[Plan], force: bool) -> None:
-    for plan in plans:
-        await app.plans.register(plan, force=force)
+async def _store(app: App, *, workflows: Sequence[Workflow], force: bool) -> None:
+    from tasker.services.workflows.registration import register_workflow
+
+    for workflow in workflows:
+        await register_workflow(app.plans, workflow, force=force)
 
 
 async def _send(app: Fleet, *, paths: Sequence[Path], environment: str | None, force: bool) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,10 +26,23 @@ from tasker.cli.loading import pause_gc
 from tasker.cli.options import CONCURRENCY, STOP_SECONDS, DatabaseOption, NumberRange, database_options
 from tasker.cli.suggestions import GuessingGroup, WorkflowPath, no_such_command
 from tasker.errors import TaskerError
+from tasker.template.names import NAME, NAME_RULE
+
+if TYPE_CHECKING:
+    from tasker.app.configured import Configured
 
 PORT = "Address for health checks and metrics (default: worker.web.bind_address, else none)."
 HANDLED_HERE = ("--processes", "--database-url")
 """Options that are not passed unchanged to the children of `--processes`."""
+
+
+def _tags(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tags; one option may name several of them with commas between."""
+    tags = tuple(tag.strip() for value in values for tag in value.split(","))
+    for tag in tags:
+        if not re.fullmatch(NAME, tag):
+            raise click.BadParameter(f"invalid tag {tag!r}: {NAME_RULE}")
+    return tags
 
 
 @click.command()
@@ -36,6 +50,13 @@ HANDLED_HERE = ("--processes", "--database-url")
 @click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Namespace to serve; repeatable.")
 @click.option("--handlers", multiple=True, metavar="MODULE_OR_FOLDER", help="Module or file with handlers; repeatable.")
 @click.option("--concurrency", type=CONCURRENCY, help="Maximum number of concurrent steps per process.")
+@click.option(
+    "--tags",
+    multiple=True,
+    metavar="TAG",
+    callback=_tags,
+    help="Tag that steps may require, such as gpu; repeatable (worker.tags).",
+)
 @click.option("--threads", type=click.IntRange(1, 1000), help="Threads for handlers that are not async, per process.")
 @click.option(
     "--processes",
@@ -102,6 +123,13 @@ def _stop_limit(database: DatabaseOption, options: dict[str, Any]) -> float:
         return UNCONFIGURED.shutdown_seconds
 
 
+def _configured(database: DatabaseOption, options: dict[str, Any], **given: dict[str, Any]) -> Configured:
+    chosen = configuration("worker", database, options["no_config"], **given)
+    if not options["tags"]:
+        return chosen
+    return replace(chosen, worker=replace(chosen.worker, tags=frozenset(options["tags"])))
+
+
 def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
     with pause_gc():
         from tasker.app.serving import Service, run, serve_worker
@@ -109,10 +137,9 @@ def _serve(database: DatabaseOption, options: dict[str, Any]) -> None:
 
     log_to_stderr()
     read = partial(
-        configuration,
-        "worker",
+        _configured,
         database,
-        options["no_config"],
+        options,
         dispatch={"max_concurrent_handlers": options["concurrency"]},
         execution={"threads": options["threads"], "result_path": options["result_path"]},
         lease={"lease_ms": None if options["lease"] is None else round(options["lease"] * 1000)},

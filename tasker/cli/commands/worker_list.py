@@ -20,7 +20,7 @@ COLOURS = {"live": "green", "draining": "yellow", "lost": "red", "stopped": None
 
 @click.command("list")
 @click.option("--all", "stopped", is_flag=True, help="Include stopped processes.")
-@click.option("--callables", is_flag=True, help="List the handlers of each worker.")
+@click.option("--callables", is_flag=True, help="List the handlers and tags of each worker.")
 @FORMAT
 @fleet_options
 def list_(stopped: bool, callables: bool, form: str, place: FleetTarget) -> None:
@@ -87,4 +87,5 @@ def _lease(left: int | None) -> str:
 
 def _callables(row: WorkerInfo) -> str:
     names = "".join(f"\n  {name}" for name in row.callables) or "\n  no handlers"
+    names += f"\n  tags: {', '.join(row.tags)}" if row.tags else ""
     return f"\n{row.worker} serves{names}" if row.kind == "worker" else ""

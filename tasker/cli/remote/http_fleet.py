@@ -87,7 +87,7 @@ class HttpSubmissions:
 
     async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
         answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
-        return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"])
+        return _submitted(answer)
 
     async def submit_many(
         self, orders: Sequence[TemplateSubmission], *, on_duplicate: OnDuplicate = "refuse"
@@ -174,4 +174,9 @@ def _body(order: TemplateSubmission) -> dict[str, Any]:
 def _answer(result: Mapping[str, Any]) -> SubmissionResult | TaskerError:
     if result.get("problem"):
         return error_of(result["status"], result["problem"], None)
-    return SubmissionResult(result["task_uuid"], result["step_count"], result["created"])
+    return _submitted(result)
+
+
+def _submitted(answer: Mapping[str, Any]) -> SubmissionResult:
+    unique = bool(answer.get("unique"))  # a server of an earlier release says nothing of it
+    return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"], unique)

@@ -139,7 +139,7 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
         "cancel_reason": report.cancel_reason, "context": report.context,
         "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
-        "waits_until": report.waits_until,
+        "waits_until": report.waits_until, "tenant": report.tenant,
     }  # fmt: skip
 
 
@@ -160,6 +160,8 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"template  {report.namespace}/{report.template}:{report.version}"
     yield f"status    {headline(report)}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
+    if report.tenant:
+        yield f"tenant    {report.tenant}"
     if report.run_at or report.waits_until or report.expires_at or report.deadline_at:
         begins = [f"to begin at {date_time(report.run_at)}"] if report.run_at else []
         waits = [f"waits until {date_time(report.waits_until)}"] if report.waits_until else []

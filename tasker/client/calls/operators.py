@@ -22,6 +22,7 @@ class MoreFilters(TypedDict, total=False):
     version: str | None
     initiator: str | None
     source_system: str | None
+    tenant: str | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None

@@ -50,6 +50,8 @@ class TaskOptions(TypedDict, total=False):
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
+    tenant: str | None
+    callback_url: str | None
 
 
 class TaskFilters(TypedDict, total=False):
@@ -59,6 +61,7 @@ class TaskFilters(TypedDict, total=False):
     version: str
     initiator: str
     source_system: str
+    tenant: str
     tag: Sequence[str]
     correlation_id: str
     created_after: str
@@ -120,7 +123,7 @@ class TaskCalls:
         answer: dict[str, Any] = await self.connection.send(
             "POST", "/v1/tasks", params=params, body=request, again=again, waits=wait, repeatable=True
         )
-        if answer.get("created") or body.get("on_duplicate") == "return_existing":
+        if answer.get("created") or answer.get("unique") or body.get("on_duplicate") == "return_existing":
             return answer
         if answer.get("correlation_id") != correlation:
             message = f"a task with this identity already exists: {answer['task_uuid']}"

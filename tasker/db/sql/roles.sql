@@ -49,6 +49,8 @@ grant insert, update on tasker.flow_turns to {worker};   -- claims in fair names
 -- New tasks: submitted over HTTP, requested by message, or by schedules. A worker leaves schedules to the
 -- others; its templates declare them.
 grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
+grant insert, update on tasker.unique_keys, tasker.submission_buckets to {orchestrator}, {api};
+grant update, delete on tasker.submission_buckets to {worker}, {orchestrator};
 grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {orchestrator}, {api};
 grant insert, update on tasker.schedules to {worker};
 -- of one that expires, or makes room for a fire
@@ -77,7 +79,7 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.refused_results, tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays,
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
-  tasker.domain_events_pruned to {orchestrator};
+  tasker.domain_events_pruned, tasker.unique_keys to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 

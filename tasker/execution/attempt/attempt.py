@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tasker.dataclasses import dataclass
 from tasker.engine.exchange import Result
@@ -13,6 +13,9 @@ from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
 from tasker.json_values import VALUE_LIMIT_BYTES
 from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.resources.registry import LentResources
 
 
 class AttemptTask(asyncio.Task[None]):
@@ -76,6 +79,8 @@ class Attempt:
     reporter: Reporter | None = None
     inputs: Mapping[str, Any] | None = field(default=None, repr=False)
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
+    resources: LentResources | None = field(default=None, repr=False)
+    """Resources of the worker as this attempt uses them; None for a worker without any."""
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint | Snooze

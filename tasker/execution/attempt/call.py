@@ -8,8 +8,10 @@ import sys
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from tasker.errors import AuthenticationError, TaskerError
 from tasker.execution.attempt.attempt import Attempt, Ending, with_events
 from tasker.execution.attempt.forked_copies import exit_forked_copy
 from tasker.execution.attempt.settle import OutcomeRedactor, result_of_stopped, settle_return_value
@@ -19,6 +21,9 @@ from tasker.handlers.context import StepContext
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.logging.current_step import covering, reporter, running
 
+if TYPE_CHECKING:
+    from tasker.resources.registry import LentResources
+
 
 async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     """Call an async handler. Only a `CancelledError` propagates: the caller knows who cancelled."""
@@ -26,7 +31,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     entered = _enter(attempt, events)
     try:
         value = await handler.call(context_of(attempt, events))
-        ending: Ending = _settled(value, attempt, handler)
+        limit, above = attempt.result_limit_bytes, attempt.dependency_results
+        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # SystemExit too: a handler must not end the worker
@@ -34,6 +40,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     finally:
         _leave(attempt, entered)
         exit_forked_copy(process, handler.name)
+    if attempt.resources is not None:
+        ending = await asyncio.to_thread(_with_renewed, attempt.resources, ending)
     return with_events(ending, events.taken())
 
 
@@ -45,18 +53,36 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
         if handler.kind == "async":
             return _on_a_loop_of_its_own(call_async(attempt, handler))
         value = handler.call(context_of(attempt, events))
-        ending: Ending = _settled(value, attempt, handler)
+        limit, above = attempt.result_limit_bytes, attempt.dependency_results
+        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except BaseException as error:
         ending = result_of_stopped(error, handler.name)
     finally:
         _leave(attempt, entered)
         exit_forked_copy(process, handler.name)
+    if attempt.resources is not None:
+        ending = _with_renewed(attempt.resources, ending)
     return with_events(ending, events.taken())
 
 
-def _settled(value: Any, attempt: Attempt, handler: ResolvedHandler) -> Ending:
-    limit, above = attempt.result_limit_bytes, attempt.dependency_results
-    return settle_return_value(value, attempt.step, handler.name, limit, above)
+CREDENTIALS_ROTATED = "credentials_rotated"
+
+
+def _with_renewed(resources: LentResources, ending: Ending) -> Ending:
+    """Return the outcome; a refused authentication becomes retryable if a secret has changed since it was read.
+
+    Each further attempt needs a further change, so a wrong secret fails the step at once.
+    """
+    if not isinstance(ending, Failure) or ending.error_type != AuthenticationError.error_type:
+        return ending
+    try:
+        renewed = resources.renew()
+    except TaskerError:  # the provider cannot be reached: the failure stays what it is
+        return ending
+    if not renewed:
+        return ending
+    message = f"{ending.message} (the secrets of {', '.join(renewed)} have changed: the next attempt uses the new ones)"
+    return replace(ending, message=message, error_type=CREDENTIALS_ROTATED, retryable=True)
 
 
 class _NotWaitedFor(ThreadPoolExecutor):
@@ -135,4 +161,5 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         inputs=inputs_of(attempt),
         cancel_flag=attempt.cancel,
         events=events,
+        resources=attempt.resources,
     )

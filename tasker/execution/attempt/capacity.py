@@ -128,7 +128,7 @@ class HandlerCapacity:
             return True  # the remaining grace is enough
         begins = False
         try:
-            begins = await _begins(attempt)
+            begins = await report_start(attempt)
         finally:
             if not begins:
                 self.release()
@@ -161,7 +161,7 @@ class HandlerCapacity:
         )
 
 
-async def _begins(attempt: Attempt) -> bool:
+async def report_start(attempt: Attempt) -> bool:
     """Restart the step's time; return False when the handler must not start."""
     try:
         async with asyncio.timeout(WRITE_SECONDS):

@@ -9,7 +9,6 @@ from datetime import datetime
 from time import monotonic
 from typing import Any
 
-from tasker.dataclasses import maker_of
 from tasker.engine.exchange import Result
 from tasker.engine.retry import Fail, decide_failure
 from tasker.errors.tracebacks import exception_of, traceback_of
@@ -34,9 +33,6 @@ def warning(event: str, claim: Claim | None, **fields: object) -> None:
 def _write(level: int, event: str, claim: Claim | None, fields: dict[str, object]) -> None:
     if _logger.isEnabledFor(level):
         log_line(_logger, level, event, {**(ids_of(claim) if claim else {}), **fields})
-
-
-_make_started, _make_ended = maker_of(AttemptStarted), maker_of(AttemptEnded)
 
 
 class AttemptListener:
@@ -68,7 +64,7 @@ class AttemptListener:
 
 def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
     claim, trace = attempt.claim, attempt.claim.trace
-    return _make_started(
+    return AttemptStarted(
         claim.task_uuid,
         claim.step_uuid,
         claim.namespace,
@@ -91,7 +87,7 @@ def _ended(attempt: AttemptStarted, end: AttemptEnd, now: datetime) -> AttemptEn
         return AttemptEnded(attempt, _unreported(end), ended_at=now)
     duration_ms, failure = end.duration_ms, end.failure
     if failure is None:
-        return _make_ended(attempt, "succeeded", duration_ms, None, None, None, now)
+        return AttemptEnded(attempt, "succeeded", duration_ms, None, None, None, now)
     failure_fields = (failure.error_type, failure.message, failure.retryable)
     return AttemptEnded(attempt, "failed", duration_ms, *failure_fields, ended_at=now)
 

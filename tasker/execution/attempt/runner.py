@@ -10,12 +10,10 @@ import asyncio
 import contextlib
 import math
 import os
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import Clock
 from tasker.engine.exchange import Result
@@ -35,6 +33,7 @@ from tasker.execution.attempt.attempt import (
     UnreportedEnd,
 )
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
+from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
 from tasker.execution.attempt.settle import (
     TIMED_OUT,
@@ -47,13 +46,13 @@ from tasker.execution.attempt.settle import (
     role_mismatch,
     too_near,
 )
+from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
-from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.claims import Claim, Failure
 from tasker.handlers.registry.invocation import ResolvedHandler
-from tasker.json_values import WARN_BYTES, encode
+from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
-from tasker.resilience.breaker import GuardedCircuit, Permit
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.error_rules import ErrorOverride
@@ -61,105 +60,35 @@ from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
+    from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
+    from tasker.resources.registry import ResourceRegistry
 
 
-async def behind_breaker(
-    breakers: Breakers, attempt: Attempt, policy: StepBreaker, run: Callable[[Attempt], Awaitable[AttemptEnd]]
-) -> AttemptEnd:
-    """Run the attempt and record its outcome on the step's breaker; return `ClaimDeferred` while it is open."""
-    default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-    breaker = breakers.of_handler(policy.name or default_name, policy)
-    permit = breaker.should_allow()
-    if permit is None:
-        delay = max(1, math.ceil(breaker.retry_after * 1000))
-        return ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-    try:
-        end = await run(attempt)
-    except BaseException:
-        breaker.abandoned(permit)
-        raise
-    _report_to_breaker(breaker, permit, end)
-    return end
+REFUSED = "its checkpoint was refused"
 
 
-def _report_to_breaker(breaker: GuardedCircuit, permit: Permit, end: AttemptEnd) -> None:
-    if isinstance(end, UnreportedEnd):
-        breaker.abandoned(permit)
-    elif end.failure is None:
-        breaker.record_success(permit)
-    elif end.failure.retryable:
-        breaker.record_failure(permit, end.failure.message)
-    else:
-        breaker.abandoned(permit)
+class BreakerPermit:
+    """Permission of the step's circuit breaker for one attempt; `refusal` says that the breaker is open."""
 
+    def __init__(self, breakers: Breakers, attempt: Attempt, policy: StepBreaker) -> None:
+        default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
+        self._breaker = breaker = breakers.of_handler(policy.name or default_name, policy)
+        self._permit, self.refusal = breaker.should_allow(), None
+        if self._permit is None:
+            delay = max(1, math.ceil(breaker.retry_after * 1000))
+            self.refusal = ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
 
-LIMIT = 20
-"""Number of repeated positions that fails a step.
-
-It equals the length of a checkpoint's history (`checkpoint_v1`): a history without a new position shows no progress. A
-handler that returns to an old position for a good reason does so once or twice.
-"""
-
-
-class CheckpointProgress:
-    """The latest positions of one attempt, used to notice a handler that repeats itself."""
-
-    def __init__(self) -> None:
-        self._seen: deque[int] = deque(maxlen=LIMIT)
-        self._repeated = 0
-
-    def failure(self, position: Checkpoint, handler: str) -> Failure | None:
-        """Return a permanent failure for the `LIMIT`th known position in a row, else None."""
-        text = encode([position.cursor, position.items_processed, position.accumulated_results]).text
-        self._repeated = self._repeated + 1 if hash(text) in self._seen else 0
-        self._seen.append(hash(text))
-        return _circling(position, handler) if self._repeated >= LIMIT else None
-
-
-def _circling(position: Checkpoint, handler: str) -> Failure:
-    message = (
-        f"{handler} yields checkpoints without progress: {LIMIT} in a row were nothing new, the last one at cursor "
-        f"{position.cursor!r:.80} after {position.items_processed} items; after a yield it runs from its top and must "
-        "go on from context.checkpoint_cursor"
-    )
-    metadata = {"cursor": position.cursor, "items_processed": position.items_processed}
-    return make_storable(Failure(message, "checkpoint_without_progress", False, metadata=metadata, handler=handler))
-
-
-async def save(attempt: Attempt, position: Checkpoint, limit: float, handler: str) -> Attempt | Failure | None:
-    """Save the position, waiting at most `limit` seconds.
-
-    Returns the attempt that continues from there, a retryable failure when the save failed, or None when the claim was
-    lost.
-    """
-    claim, count = attempt.claim, position.items_processed
-    listeners.info(
-        "checkpoint_yield_step_event",
-        claim,
-        cursor=OutcomeRedactor(attempt).over(position.cursor),
-        items_processed=count,
-    )
-    try:
-        async with asyncio.timeout(limit):
-            saved = await attempt.writes.save(attempt, position)
-    except Exception as error:
-        return _failed(error, limit, handler)
-    if saved is None:
-        return None
-    listeners.info("checkpoint_saved", claim, history_length=len(saved.get("history", ())))
-    return _resumed(attempt, saved)
-
-
-def _resumed(attempt: Attempt, saved: Mapping[str, Any]) -> Attempt:
-    return replace(attempt, claim=replace(attempt.claim, checkpoint=saved))
-
-
-def _failed(error: Exception, limit: float, handler: str) -> Failure:
-    why = f"no answer within {limit:g} seconds" if isinstance(error, TimeoutError) else str(error) or repr(error)
-    message = f"the checkpoint could not be saved: {why}; the step goes on from the last one that was"
-    metadata = {"exception_type": type(error).__name__}
-    return make_storable(Failure(message, "checkpoint_save_failed", True, metadata=metadata, handler=handler))
+    def record(self, end: AttemptEnd | None) -> None:
+        """Record how the attempt ended; None: not at all, it raised."""
+        if self._permit is None:
+            return
+        if not isinstance(end, Result) or (end.failure is not None and not end.failure.retryable):
+            self._breaker.abandoned(self._permit)
+        elif end.failure is None:
+            self._breaker.record_success(self._permit)
+        else:
+            self._breaker.record_failure(self._permit, end.failure.message)
 
 
 class HandlerExecutor(Protocol):
@@ -179,7 +108,8 @@ class AttemptRunner:
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
     stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
-    which may be replaced at any time.
+    which may be replaced at any time; `slots` are those of the worker, for steps that use several, and
+    `resources` those that handlers use.
     """
 
     def __init__(
@@ -196,11 +126,13 @@ class AttemptRunner:
         waits: CapacityWaits | None = None,
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
         error_rules: Sequence[ErrorOverride] = (),
+        slots: Slots | None = None,
+        resources: ResourceRegistry | None = None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace, self.error_rules = stop_grace, error_rules
-        self._waits = waits or CapacityWaits()
+        self._waits, self._slots, self._resources = waits or CapacityWaits(), slots, resources
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
@@ -250,18 +182,50 @@ class AttemptRunner:
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
+        if stopped := attempt.cancel.end_of(attempt.claim):
+            return stopped
+        policy, end = attempt.step.circuit_breaker, None
+        breaker = None if policy is None else BreakerPermit(self._breakers, attempt, policy)
+        if breaker is not None and breaker.refusal is not None:
+            return breaker.refusal
+        if self._resources is not None:
+            attempt = replace(attempt, resources=self._resources.lend())
+        self._begin(attempt)
+        started = self._clock.monotonic()
+        try:
+            resolved = self._resolve(attempt)
+            ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
+            # The return value of a handler that was stopped may be half of its work.
+            end = attempt.cancel.end_of(attempt.claim) or self._settle(attempt, ending, started)
+            return end
+        finally:
+            if breaker is not None:
+                breaker.record(end)
+            self._end(attempt)
+
+    async def run_in_slots(self, attempt: Attempt) -> AttemptEnd:
+        """Run a step that uses several slots as `run` does, once it has them; otherwise it ends as `ClaimReleased`."""
+        if self._slots is None:
+            return await self.run(attempt)
+        self._begin(attempt)
+        try:
+            async with several_slots(self._slots, attempt, self._limit(attempt)[0], self._waits) as end:
+                return end or await self.run(attempt)
+        finally:
+            self._end(attempt)
+
+    def _begin(self, attempt: Attempt) -> None:
         if not self._guarded:
             guard_forked_loop()
             self._guarded = True
         self._running.add(attempt)
-        try:
-            if attempt.step.circuit_breaker is None:
-                return await self._run(attempt)
-            return await behind_breaker(self._breakers, attempt, attempt.step.circuit_breaker, self._run)
-        finally:
-            self._running.discard(attempt)
-            if not self._running:
-                self._idle.set()
+
+    def _end(self, attempt: Attempt) -> None:
+        if attempt.resources is not None:
+            attempt.resources.give_back()
+        self._running.discard(attempt)
+        if not self._running:
+            self._idle.set()
 
     async def close(self, grace: float) -> None:
         """Refuse further attempts, wait `grace` seconds for the running ones, then stop and release the rest."""
@@ -273,62 +237,58 @@ class AttemptRunner:
         self._threads.close()
         if self._processes is not None:
             await self._processes.close()
+        if self._resources is not None:
+            await asyncio.to_thread(self._resources.close)
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
-    async def _run(self, attempt: Attempt) -> AttemptEnd:
-        if stopped := attempt.cancel.end_of(attempt.claim):
-            return stopped
-        started = self._clock.monotonic()
+    def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Failure | ClaimReleased:
+        """Return the attempt with its evaluated inputs and its handler, or what becomes of one without a handler."""
         try:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have the handler (design rule 16)
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
-            return self._end(attempt, role_mismatch(handler.name, *problem), started)
-        if attempt.step.inputs is not None:
-            from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
+            return role_mismatch(handler.name, *problem)
+        if attempt.step.inputs is None:
+            return attempt, handler
+        from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
 
-            inputs = mapped_inputs(
-                attempt.plan, attempt.step, attempt.claim, attempt.task_context, attempt.dependency_results
-            )
-            if isinstance(inputs, Failure):
-                return self._end(attempt, make_storable(replace(inputs, handler=handler.name)), started)
-            attempt = replace(attempt, inputs=inputs)
-        call = partial(self._call, mode=self._mode(attempt, handler), handler=handler)
-        ending: Ending | None = await call(attempt)
-        if isinstance(ending, Checkpoint):
-            ending = await self._resume_from_checkpoint(attempt, ending, call, handler.name)
-        # The return value of a handler that was stopped may be half of its work.
-        return attempt.cancel.end_of(attempt.claim) or self._end(attempt, ending, started)
+        read = attempt.claim, attempt.task_context, attempt.dependency_results
+        inputs = mapped_inputs(attempt.plan, attempt.step, *read)
+        if isinstance(inputs, Failure):
+            return make_storable(replace(inputs, handler=handler.name))
+        return replace(attempt, inputs=inputs), handler
 
-    async def _call(self, attempt: Attempt, mode: HandlerExecutor, handler: ResolvedHandler) -> Ending:
-        """Call the handler, at most for its timeout and until the deadline of its task."""
+    async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | ClaimLost:
+        """Call the handler until it has an outcome, over as many checkpoints as it yields.
+
+        Each call takes at most the step's timeout, and ends at the deadline of its task.
+        """
+        mode, progress = self._mode(attempt, handler), CheckpointProgress()
+        while True:
+            limit, ends_task = self._limit(attempt)
+            if limit <= 0 and ends_task:
+                return past_deadline(handler.name)
+            ending = await mode(attempt, handler, limit)
+            if ends_task and isinstance(ending, Failure) and ending.error_type == TIMED_OUT:
+                return past_deadline(handler.name, limit)
+            if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
+                return ending
+            if failure := progress.failure(ending, handler.name):
+                return failure
+            saved = await save(attempt, ending, self._checkpoint_timeout, handler.name)
+            if not isinstance(saved, Attempt):
+                return saved or ClaimLost(attempt.claim, REFUSED)
+            if saved.cancel.is_set():
+                return ending
+            attempt = saved
+
+    def _limit(self, attempt: Attempt) -> tuple[float, bool]:
+        """Return how many seconds a call may take, and whether the deadline of the task ends it before its timeout."""
         timeout = attempt.step.timeout_seconds
         limit = self._default_timeout if timeout is None else timeout
         left = attempt.claim.seconds_left(monotonic())
-        if left is None or left >= limit:
-            return await mode(attempt, handler, limit)
-        if left <= 0:
-            return past_deadline(handler.name)
-        ending = await mode(attempt, handler, left)
-        overran = isinstance(ending, Failure) and ending.error_type == TIMED_OUT
-        return past_deadline(handler.name, left) if overran else ending
-
-    async def _resume_from_checkpoint(
-        self, attempt: Attempt, ending: Ending, again: Callable[[Attempt], Awaitable[Ending]], handler: str
-    ) -> Ending | None:
-        """Save the position and call the handler again, as often as it yields; return None if the claim was lost."""
-        progress = CheckpointProgress()
-        while isinstance(ending, Checkpoint) and attempt.cancel.may_save():
-            if failure := progress.failure(ending, handler):
-                return failure
-            saved = await save(attempt, ending, self._checkpoint_timeout, handler)
-            if not isinstance(saved, Attempt):
-                return saved
-            if saved.cancel.is_set():
-                return ending
-            attempt, ending = saved, await again(saved)
-        return ending
+        return (limit, False) if left is None or left >= limit else (left, True)
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
@@ -360,12 +320,15 @@ class AttemptRunner:
             self._processes = SubprocessExecutor(self._process_count, self._stop_grace, self._waits)
         return await self._processes.run(attempt, handler, limit)
 
-    def _end(self, attempt: Attempt, ending: Ending | None, started: float) -> AttemptEnd:
+    def _settle(self, attempt: Attempt, ending: Ending | UnreportedEnd, started: float) -> AttemptEnd:
+        """Return the result to report, with a failure classified and redacted, or the end of an attempt without one."""
+        if isinstance(ending, UnreportedEnd):
+            return ending
         if isinstance(ending, Snooze):
             return self._snoozed(attempt, ending, started)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
-        if not isinstance(ending, (Success, Failure)):
-            return ClaimLost(attempt.claim, "its checkpoint was refused")
+        if isinstance(ending, Checkpoint):
+            return ClaimLost(attempt.claim, REFUSED)
         if isinstance(ending, Failure):
             ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
@@ -380,7 +343,7 @@ class AttemptRunner:
     def _snoozed(self, attempt: Attempt, snooze: Snooze, started: float) -> AttemptEnd:
         left = attempt.claim.seconds_left(monotonic())
         if left is not None and snooze.delay_ms >= left * 1000:
-            return self._end(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
+            return self._settle(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
         reason = OutcomeRedactor(attempt).over(snooze.reason)
         return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
 

@@ -16,6 +16,7 @@ from tasker.handlers.normalize import failure_from_exception, failure_from_resul
 from tasker.handlers.outcome_forms import BATCH_KEY, DECISION_KEY
 from tasker.handlers.step_handler import AgainIn, CheckpointYield
 from tasker.json_values import VALUE_LIMIT_BYTES, WARN_BYTES, as_stored, encode
+from tasker.known_secrets import KNOWN
 from tasker.redaction import Redactor, has_sensitive
 from tasker.template.durations import duration_text
 from tasker.template.plan import StepPlan
@@ -36,7 +37,7 @@ class OutcomeRedactor:
 
     def over(self, value: Any) -> Any:
         """Return a text or plain data redacted."""
-        attempt = self._attempt
+        attempt, value = self._attempt, KNOWN.redact(value)
         if not has_sensitive(attempt.plan):
             return value
         if self._veil is None:
@@ -65,6 +66,7 @@ def make_storable(failure: Failure) -> Failure:
 
     The metadata key `left_out` names the values that could not be stored.
     """
+    failure = KNOWN.redact(failure) if KNOWN else failure
     return replace(
         failure,
         message=_shortened(_text(failure.message)),
@@ -165,7 +167,7 @@ def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Snooze
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
     if isinstance(inner, AgainIn):
-        return Snooze(math.ceil(inner.seconds * 1000), _text(inner.reason), inner.limit)
+        return Snooze(math.ceil(inner.seconds * 1000), KNOWN.redact(_text(inner.reason)), inner.limit)
     return yielded(inner, handler) if isinstance(inner, CheckpointYield) else settle_exception(error, handler)
 
 

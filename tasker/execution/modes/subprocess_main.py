@@ -25,7 +25,7 @@ from tasker.execution.attempt.attempt import AttemptCancelFlag, Ending
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.settle import not_in_process, settle_exception
 from tasker.execution.fast.shared_values import SharedValueReceiver
-from tasker.execution.modes.wire import HEADER, STOP, answer, attempt_from, frame, parse_output
+from tasker.execution.modes.wire import HEADER, STOP, answer, attempt_from, close_resources, frame, parse_output
 from tasker.execution.report_buffer import ChildReporter
 from tasker.handlers.context import StepContext
 from tasker.handlers.registry.invocation import HandlerSource, ResolvedHandler, entry_point, to_handler
@@ -120,7 +120,11 @@ def _run(
     except Exception as error:  # the code has changed since the worker read it
         return settle_exception(error, message["name"])
     capture_logs(level)
-    return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
+    try:
+        return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
+    finally:
+        if attempt.resources is not None:
+            attempt.resources.give_back()
 
 
 def _send_output(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:
@@ -164,4 +168,7 @@ def main() -> None:
     connection.set_inheritable(False)
     connection.settimeout(None)  # `socket.setdefaulttimeout` may have set another default
     log_as_parent()
-    SubprocessMain(connection).serve()
+    try:
+        SubprocessMain(connection).serve()
+    finally:
+        close_resources()

@@ -10,7 +10,7 @@ import struct
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze, with_events
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
@@ -20,6 +20,9 @@ from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
 from tasker.logging.trace_context import TraceContext
 from tasker.template.plan import Plan
+
+if TYPE_CHECKING:
+    from tasker.resources.registry import LentResources, ResourceRegistry
 
 MARK = b"TSKR"
 HEADER = struct.Struct("!4sI")
@@ -95,6 +98,7 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
         ),
         "result_limit_bytes": attempt.result_limit_bytes,
         "inputs": attempt.inputs,
+        "resources": None if attempt.resources is None else attempt.resources.tables.portable(),
         "kept_log_level": None if attempt.reporter is None else attempt.reporter.level,
     }
 
@@ -117,7 +121,31 @@ def attempt_from(
         result_limit_bytes=message["result_limit_bytes"],
         reporter=reporter,
         inputs=message["inputs"],
+        resources=_lent(message["resources"]),
     )
+
+
+_registries: dict[str, ResourceRegistry] = {}
+"""Resources of this child process, by their tables."""
+
+
+def _lent(tables: Mapping[str, Any] | None) -> LentResources | None:
+    """Return the resources for an attempt: a child makes its own, from the references that its parent has."""
+    if tables is None:
+        return None
+    from tasker.resources.registry import ResourceRegistry  # needed for workers with resources only
+    from tasker.resources.tables import ResourceTables
+
+    key = json.dumps(tables, sort_keys=True)
+    if key not in _registries:
+        _registries[key] = ResourceRegistry(ResourceTables(**tables))
+    return _registries[key].lend()
+
+
+def close_resources() -> None:
+    """Close what this child process has made."""
+    for registry in _registries.values():
+        registry.close()
 
 
 def _claim(fields: Mapping[str, Any]) -> Claim:

@@ -95,6 +95,9 @@ class ApiClient(Generic[R]):
     base_url: str = ""
     default_timeout: float = 30.0
     default_headers: ClassVar[dict[str, str]] = {}
+    guarded: ClassVar[bool] = False
+    """True to connect only to public addresses and `private_networks`, where a URL comes from somebody else."""
+    private_networks: ClassVar[tuple[str, ...]] = ()
     _client: httpx.Client | None = None
     _async_clients: LoopClients | None = None
 
@@ -113,7 +116,12 @@ class ApiClient(Generic[R]):
             if self._client is None:
                 import httpx
 
-                self._client = httpx.Client(**self._settings(), event_hooks={"request": [_carry_trace]})
+                guard: dict[str, Any] = {}
+                if self.guarded:
+                    from tasker.outgoing import guarded_transport
+
+                    guard["transport"] = guarded_transport(self.private_networks)
+                self._client = httpx.Client(**self._settings(), **guard, event_hooks={"request": [_carry_trace]})
                 self.configure_session(self._client)
             return self._client
 
@@ -129,7 +137,12 @@ class ApiClient(Generic[R]):
         if client is None:
             import httpx
 
-            client = httpx.AsyncClient(**self._settings(), event_hooks={"request": [_acarry_trace]})
+            guard: dict[str, Any] = {}
+            if self.guarded:
+                from tasker.outgoing import guarded_async_transport
+
+                guard["transport"] = guarded_async_transport(self.private_networks)
+            client = httpx.AsyncClient(**self._settings(), **guard, event_hooks={"request": [_acarry_trace]})
             self.configure_session(client)
             self._async_client = client
         return client

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tasker.dataclasses import dataclass
 from tasker.errors import HandlerLoadError, MethodNotFound, TaskerError
-from tasker.handlers.binding import Reader
+from tasker.handlers.binding import Reader, declared_resources
 from tasker.handlers.context import StepContext
 from tasker.handlers.function_handlers import FunctionHandler, handler_class
 from tasker.handlers.handler_roles import HandlerRole
@@ -37,6 +37,14 @@ def is_made_here(resolved: Any) -> bool:
     """Return True for a class, a function, or an object without state: another process can make the same handler."""
     resolved = getattr(resolved, "_handler_class", resolved)
     return inspect.isclass(resolved) or inspect.isfunction(resolved) or not getattr(resolved, "__dict__", True)
+
+
+def resources_used_by(target: Any) -> frozenset[str]:
+    """Return the resources that a class, function or object declares that it uses."""
+    target = getattr(target, "_handler_class", target)
+    function = getattr(target, "function", target)
+    declared = declared_resources(function) if inspect.isfunction(function) else {}
+    return frozenset((*getattr(target, "uses", ()), *declared.values()))
 
 
 def to_handler(resolved: Any, name: str) -> Any:

@@ -10,6 +10,7 @@ from tasker.errors import ResolutionError, ResolverNotFoundError
 from tasker.handlers.registry.invocation import MethodDispatchWrapper, to_handler
 from tasker.handlers.registry.resolver import BaseResolver, HandlerDefinition, answer_of, priority_of, wants
 from tasker.handlers.registry.resolvers import (
+    BuiltinResolver,
     ClassLookupResolver,
     EntryPointResolver,
     ExplicitMappingResolver,
@@ -31,10 +32,17 @@ class ResolverChain:
     def default(cls) -> ResolverChain:
         """Return a chain of the built-in resolvers.
 
-        These are explicit names (10), names from handler modules (20), installed packages (90) and class paths (100).
+        These are explicit names (10), names from handler modules (20), built-in steps (80), installed packages (90)
+        and class paths (100).
         """
         chain = cls()
-        for resolver in (ExplicitMappingResolver(), ModuleNamesResolver(), EntryPointResolver(), ClassLookupResolver()):
+        for resolver in (
+            ExplicitMappingResolver(),
+            ModuleNamesResolver(),
+            BuiltinResolver(),
+            EntryPointResolver(),
+            ClassLookupResolver(),
+        ):
             chain.add_resolver(resolver)
         return chain
 

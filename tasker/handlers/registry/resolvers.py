@@ -16,8 +16,15 @@ from tasker.errors import HandlerLoadError
 from tasker.handlers.registry.discovery import FoundHandler, handlers_in_package, import_module, loading
 from tasker.handlers.registry.resolver import BaseResolver, HandlerDefinition
 from tasker.installed import offered
+from tasker.template.builtin import BUILTIN
 
-__all__ = ["ClassLookupResolver", "EntryPointResolver", "ExplicitMappingResolver", "ModuleNamesResolver"]
+__all__ = [
+    "BuiltinResolver",
+    "ClassLookupResolver",
+    "EntryPointResolver",
+    "ExplicitMappingResolver",
+    "ModuleNamesResolver",
+]
 
 EVERYTHING = ("*",)
 
@@ -198,6 +205,34 @@ def _only(name: str, claims: list[Claim]) -> Claim:
 
 def _package(declared: EntryPoint) -> str:
     return declared.dist.name if declared.dist else "unknown package"
+
+
+class BuiltinResolver(BaseResolver):
+    """Finds the handlers of built-in steps. They are imported with the first step that uses one."""
+
+    @property
+    def name(self) -> str:
+        """Name of the resolver: `builtin`."""
+        return "builtin"
+
+    @property
+    def priority(self) -> int:
+        """Position in the chain: after explicit registrations, so that a test may replace a built-in step."""
+        return 80
+
+    def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
+        """Return True for the name of a built-in step."""
+        return definition.callable in BUILTIN
+
+    def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
+        """Return the class of the handler."""
+        from tasker.handlers.builtin import handler_of
+
+        return handler_of(definition.callable)
+
+    def registered_callables(self) -> list[str]:
+        """Return the names of all built-in steps."""
+        return list(BUILTIN)
 
 
 class ExplicitMappingResolver(BaseResolver):

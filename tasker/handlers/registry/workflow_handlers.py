@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable
 from tasker.handlers.registry.discovery import FoundHandler, handlers_in_path, refuse_shared_names
@@ -44,6 +44,10 @@ class FolderHandlers:
     def names(self) -> list[str]:
         """Names of the handlers, without aliases."""
         return self._explicit.registered_callables()
+
+    def target(self, name: str) -> Any:
+        """Return the class, function or object of a name."""
+        return self._explicit.get(name)
 
     def knows(self, name: str) -> bool:
         """Return True if a handler has this name or alias."""
@@ -89,6 +93,11 @@ class WorkflowHandlers:
     def names(self) -> set[str]:
         """Names of the handlers of all folders, without aliases."""
         return {name for neighbours in self._folders.values() for name in neighbours.names}
+
+    @property
+    def targets(self) -> dict[str, Any]:
+        """Handlers of all folders by name."""
+        return {name: neighbours.target(name) for neighbours in self._folders.values() for name in neighbours.names}
 
     def clear(self) -> None:
         self._folders.clear()

@@ -12,7 +12,7 @@ from tasker.operations.fleet import FleetOperations
 from tasker.operations.permissions import Permission
 from tasker.operations.steps import StepOperations
 from tasker.server.api.tasks import MOST_STEPS, TaskUuid
-from tasker.server.auth.gate import actor_of, namespaces_of, needs
+from tasker.server.auth.gate import actor_of, namespaces_of, needs, tenants_of
 from tasker.server.covering import may_search_inputs, redact_answer
 from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
@@ -34,7 +34,7 @@ from tasker.views.tasks import TaskReport
 routes = router("operators")
 Filter = Annotated[str | None, Query(max_length=255)]
 TASKS = needs(Permission.TASKS_READ)
-LISTED = needs(Permission.TASKS_LIST, confines=True)
+LISTED = needs(Permission.TASKS_LIST, confines=True, tenants=True)
 Hexadecimal = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{1,36}$", description="How the identifiers begin.")]
 
 
@@ -51,6 +51,7 @@ async def list_tasks_briefly(
     version: Filter = None,
     initiator: Filter = None,
     source_system: Filter = None,
+    tenant: Filter = None,
     correlation_id: UUID | None = None,
     idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
     fingerprint: Annotated[str | None, Query(max_length=64, description="Of a failure of dead letters.")] = None,
@@ -63,11 +64,12 @@ async def list_tasks_briefly(
     which: dict[str, Any] = {"namespace": namespace, "template": template, "status": status, "since": since}
     which |= {"version": version, "initiator": initiator, "source_system": source_system, "until": until}
     which |= {"correlation_id": correlation_id and str(correlation_id), "open": open_, "oldest_first": oldest_first}
-    which |= {"fingerprint": fingerprint, "field": field, "idempotency_key": idempotency_key}
+    which |= {"tenant": tenant, "fingerprint": fingerprint, "field": field, "idempotency_key": idempotency_key}
     if field:
         await may_search_inputs(request, namespace)
     tasks = program_of(request).tasks
-    return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset, namespaces=namespaces_of(request)))
+    which |= {"namespaces": namespaces_of(request), "tenants": tenants_of(request)}
+    return Json(await tasks.list(**which, tags=tag, limit=limit, offset=offset))
 
 
 @routes.get("/v1/listings/identifiers", response_model=list[str], responses=refusals(), **LISTED)
@@ -76,7 +78,7 @@ async def list_identifiers(
 ) -> Json:
     """Return the identifiers of tasks that start with a prefix, newest first."""
     tasks, where = program_of(request).tasks, namespaces_of(request)
-    return Json(await tasks.starting_with(beginning, limit=limit, namespaces=where))
+    return Json(await tasks.starting_with(beginning, limit=limit, namespaces=where, tenants=tenants_of(request)))
 
 
 @routes.get("/v1/tasks/{uuid}/report", response_model=TaskReport, responses=refusals(404), **TASKS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -10,9 +11,17 @@ from uuid import UUID
 from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
 
-from tasker.errors import NotPermitted, TaskerError
+from tasker.errors import DuplicateTask, NotPermitted, TaskerError
 from tasker.operations.permissions import Permission
-from tasker.server.auth.gate import actor_of, caller_of, known_caller, namespaces_of, needs, require_namespace
+from tasker.server.auth.gate import (
+    actor_of,
+    caller_of,
+    known_caller,
+    namespaces_of,
+    needs,
+    require_namespace,
+    tenants_of,
+)
 from tasker.server.covering import redact_answer, redact_tasks
 from tasker.server.cursors import cursor_after, cursor_of
 from tasker.server.errors import problem_of
@@ -52,8 +61,11 @@ MOST_STEPS = 1000
     "/v1/tasks",
     status_code=201,
     response_model=TaskCreated,
-    responses={200: {"model": TaskCreated, "description": "It existed, and was asked for."}, **refusals(409, 422)},
-    **needs(Permission.TASKS_CREATE, confines=True),
+    responses={
+        200: {"model": TaskCreated, "description": "It existed, and was asked for, or runs under the unique key."},
+        **refusals(409, 422),
+    },
+    **needs(Permission.TASKS_CREATE, confines=True, tenants=True),
 )
 async def create_task(
     request: Request, body: TaskRequest, headers: Annotated[SubmissionHeaders, Header()], wait: Wait = None
@@ -64,10 +76,12 @@ async def create_task(
     """
     program, seconds = program_of(request), seconds_of(wait)
     order = body.order(known_caller(request), headers.context, headers.idempotency_key)
-    _permit(request, order, body.on_duplicate)
+    order = _permit(request, order, body.on_duplicate)
     submitted = await program.submissions.submit(
         order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
     )
+    if submitted.unique:
+        _permit_reading(request, order.namespace)
     await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
     created = await redact_answer(request, submitted.task_uuid, task_created(task, submitted))
@@ -78,13 +92,13 @@ async def create_task(
     "/v1/tasks/batch",
     response_model=BatchResponse,
     responses=refusals(),
-    **needs(Permission.TASKS_CREATE, confines=True),
+    **needs(Permission.TASKS_CREATE, confines=True, tenants=True),
 )
 async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[TraceHeaders, Header()]) -> Json:
     """Create many tasks in one trace, with an answer for each. Tasks of one template share a transaction."""
-    orders = [task.order(known_caller(request), trace.context) for task in body.tasks]
-    refused = {place: error for place, order in enumerate(orders) if (error := _refusal(request, order, body))}
-    permitted = [order for place, order in enumerate(orders) if place not in refused]
+    orders = [_permitted(request, task.order(known_caller(request), trace.context), body) for task in body.tasks]
+    refused = {place: error for place, error in enumerate(orders) if isinstance(error, NotPermitted)}
+    permitted = [order for order in orders if not isinstance(order, NotPermitted)]
     answers = iter(
         await program_of(request).submissions.submit_many(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate])
     )
@@ -97,7 +111,7 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     status_code=202,
     response_model=TaskRequested,
     responses=refusals(),
-    **needs(Permission.TASKS_CREATE, confines=True),
+    **needs(Permission.TASKS_CREATE, confines=True, tenants=True),
 )
 async def request_task(request: Request, body: QueuedRequest, headers: Annotated[SubmissionHeaders, Header()]) -> Json:
     """Request a task from an orchestrator, through the broker. Refused requests are listed in `/v1/refused-messages`.
@@ -105,26 +119,43 @@ async def request_task(request: Request, body: QueuedRequest, headers: Annotated
     The task exists once an orchestrator has processed the request. While the backlog is too large, the request waits.
     """
     order = body.order(known_caller(request), headers.context, headers.idempotency_key)
-    require_namespace(request, order.namespace)
+    order = _permit(request, order, "refuse")
     named, task = (order.namespace, order.template, order.version), body.task_uuid
     task_uuid = await program_of(request).requests.ask(named, order.request, str(task) if task else None)
     return Json({"task_uuid": task_uuid, "status": "requested"}, 202, location_of(request, task_uuid))
 
 
-def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> None:
-    """Check that the caller may create the task, and may read an existing one if it asks for it. Raises
-    `NotPermitted`."""
+def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> TemplateSubmission:
+    """Check that the caller may create the task, and may read an existing one if it asks for it; return the submission
+    with the caller's tenant, if they are limited to one. Raises `NotPermitted`."""
     require_namespace(request, order.namespace)
     if on_duplicate != "refuse":
         caller_of(request).require_in(Permission.TASKS_READ, order.namespace)
+    order = replace(order, client=known_caller(request))
+    tenants, tenant = tenants_of(request), order.request.tenant
+    if tenants is None:
+        return order
+    if tenant is None and len(tenants) == 1:
+        (tenant,) = tenants
+    if tenant not in tenants:
+        what = "without a tenant" if tenant is None else f"for tenant {tenant}"
+        raise NotPermitted(f"Missing required permission: this is not permitted {what}")
+    return replace(order, request=replace(order.request, tenant=tenant))
 
 
-def _refusal(request: Request, order: TemplateSubmission, body: TaskBatch) -> NotPermitted | None:
+def _permit_reading(request: Request, namespace: str) -> None:
+    """Raise `DuplicateTask` in place of the running task if the caller may not read it."""
     try:
-        _permit(request, order, body.on_duplicate)
+        caller_of(request).require_in(Permission.TASKS_READ, namespace)
+    except NotPermitted:
+        raise DuplicateTask("A task with this unique key runs.", hint="submit again when it has ended") from None
+
+
+def _permitted(request: Request, order: TemplateSubmission, body: TaskBatch) -> TemplateSubmission | NotPermitted:
+    try:
+        return _permit(request, order, body.on_duplicate)
     except NotPermitted as error:
         return error
-    return None
 
 
 def _batch(answers: Sequence[SubmissionResult | TaskerError]) -> dict[str, Any]:
@@ -153,6 +184,7 @@ def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
             "task_uuid": result.task_uuid,
             "step_count": result.step_count,
             "created": result.created,
+            "unique": result.unique,
         }
     details = problem_of(result, within=True, for_page=False)
     return {"status": details["status"], "problem": details}
@@ -225,7 +257,10 @@ Sort = Annotated[Literal["-created_at", "created_at"], Query(description="The ne
 
 
 @routes.get(
-    "/v1/tasks", response_model=TaskListResponse, responses=refusals(), **needs(Permission.TASKS_LIST, confines=True)
+    "/v1/tasks",
+    response_model=TaskListResponse,
+    responses=refusals(),
+    **needs(Permission.TASKS_LIST, confines=True, tenants=True),
 )
 async def list_tasks(
     request: Request,
@@ -235,6 +270,7 @@ async def list_tasks(
     version: Filter = None,
     initiator: Filter = None,
     source_system: Filter = None,
+    tenant: Filter = None,
     tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
     correlation_id: UUID | None = None,
     idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
@@ -264,12 +300,14 @@ async def list_tasks(
         version=version,
         initiator=initiator,
         source_system=source_system,
+        tenant=tenant,
         tags=tag,
         correlation_id=str(correlation_id) if correlation_id else None,
         idempotency_key=idempotency_key,
         created_after=created_after,
         created_before=created_before,
         namespaces=names(namespaces_of(request)),
+        tenants=names(tenants_of(request)),
     )
     views = program_of(request).views
     after = cursor_of(cursor, sort) if cursor else None

@@ -60,7 +60,8 @@ def _caller(key: ApiKeyEntry) -> AuthenticatedCaller:
             f"the API key {name!r} has permissions that do not exist: {', '.join(unknown)}",
             hint="`tasker auth show-permissions` lists them",
         )
-    return AuthenticatedCaller(name, grants, "api_key", frozenset(key.namespaces) or None)
+    where, tenants = frozenset(key.namespaces) or None, frozenset(key.tenants) or None
+    return AuthenticatedCaller(name, grants, "api_key", where, tenants=tenants)
 
 
 _log = logging.getLogger("tasker.api")

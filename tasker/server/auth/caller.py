@@ -20,6 +20,7 @@ class AuthenticatedCaller:
     """Sender of a request; `name` is recorded with its actions.
 
     `confined_to` are the only namespaces that they see and change, regardless of their grants; None: all of them.
+    `tenants` are the only tenants whose tasks they see and change; None: all, and tasks without a tenant.
     `known_until` is when their token expires, in seconds since 1970; None: never.
     """
 
@@ -28,6 +29,7 @@ class AuthenticatedCaller:
     method: Method = "disabled"
     confined_to: frozenset[str] | None = None
     known_until: float | None = None
+    tenants: frozenset[str] | None = None
 
     @property
     def known(self) -> bool:

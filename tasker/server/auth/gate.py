@@ -52,6 +52,8 @@ REQUIRED = "x-required-permission"
 """Key of an operation's description that names its permission."""
 CONFINES = "x-confines-by-namespace"
 """Key of an operation that shows and changes only data in the caller's namespaces."""
+CONFINES_TENANTS = "x-confines-by-tenant"
+"""Key of an operation that shows and changes only tasks of the caller's tenants."""
 
 OPERATES = "x-recorded"
 """Key of an operation that is recorded in `tasker.operator_actions` with its actor."""
@@ -73,6 +75,7 @@ def needs(
     permission: Permission,
     *,
     confines: bool = False,
+    tenants: bool = False,
     operates: bool = False,
     several: bool = False,
     unless: str | None = None,
@@ -80,11 +83,13 @@ def needs(
     """Return the arguments of a route's declaration that name its permission.
 
     A caller limited to namespaces reaches a route whose path names a task or a namespace of theirs, and any other route
-    only if it `confines`: its function then restricts itself to `namespaces_of` the request. An operator action
+    only if it `confines`: its function then restricts itself to `namespaces_of` the request. One limited to tenants
+    reaches a route whose path names a task of theirs, and any other one only with `tenants`: its function then
+    restricts itself to `tenants_of` the request. An operator action
     (`operates`) is recorded with its actor, `unless` the body field of that name is true; with `several` it is recorded
     before it is done.
     """
-    flags = ((CONFINES, confines), (OPERATES, operates), (SEVERAL, several))
+    flags = ((CONFINES, confines), (CONFINES_TENANTS, tenants), (OPERATES, operates), (SEVERAL, several))
     marks: dict[str, Any] = {mark: True for mark, set_ in flags if set_}
     marks |= {UNLESS: unless} if unless else {}
     return {"openapi_extra": {REQUIRED: str(permission), **marks}}
@@ -100,6 +105,11 @@ def namespaces_of(request: Request) -> frozenset[str] | None:
     """Return the namespaces in which the caller may use the route, or None for all."""
     namespaces: frozenset[str] | None = request.state.namespaces
     return namespaces
+
+
+def tenants_of(request: Request) -> frozenset[str] | None:
+    """Return the tenants whose tasks the caller may see and change, or None for all."""
+    return caller_of(request).tenants
 
 
 def require_namespace(request: Request, namespace: str) -> None:

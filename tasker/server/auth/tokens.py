@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ALGORITHM = "RS256"
 NAMESPACES = "namespaces"
 """Claim that restricts a token to namespaces; `worker_namespaces` is the published name of the same claim."""
+TENANTS = "tenants"
+"""Claim that restricts a token to the tasks of tenants."""
 REQUIRED = ("sub", "exp", "iss", "aud")
 LONGEST_BYTES, LONGEST_NAME = 16_384, 255
 LEEWAY_SECONDS = 10.0
@@ -29,13 +31,14 @@ _log = logging.getLogger("tasker.api")
 
 @dataclass(frozen=True, slots=True)
 class TokenOrder:
-    """Contents of a new token. No `namespaces` means all."""
+    """Contents of a new token. No `namespaces` means all, and so do no `tenants`."""
 
     subject: str
     permissions: Sequence[str]
     hours: int
     namespaces: Sequence[str] = ()
     key_id: str | None = None
+    tenants: Sequence[str] = ()
 
 
 def sign(order: TokenOrder, key: RSAPrivateKey, settings: Auth) -> str:
@@ -51,6 +54,7 @@ def sign(order: TokenOrder, key: RSAPrivateKey, settings: Auth) -> str:
         "exp": now + order.hours * 3600,
         settings.permissions_claim: list(order.permissions),
         **({NAMESPACES: list(order.namespaces)} if order.namespaces else {}),
+        **({TENANTS: list(order.tenants)} if order.tenants else {}),
     }
     return jwt.encode(claims, key, ALGORITHM, headers={"kid": order.key_id} if order.key_id else None)
 
@@ -71,7 +75,8 @@ class TokenReader:
         grants, unknown = grants_of(permissions)
         if unknown:
             self._object(_subject(claims), unknown)
-        return AuthenticatedCaller(_subject(claims), grants, "jwt", _confined(claims), float(claims["exp"]))
+        tenants = frozenset(_texts(claims, TENANTS)) if TENANTS in claims else None
+        return AuthenticatedCaller(_subject(claims), grants, "jwt", _confined(claims), float(claims["exp"]), tenants)
 
     async def claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token after verifying its signature, lifetime, issuer and audience."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
 from tasker.server.shapes.steps import StepReadinessStatus
-from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Text
+from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Tenant, Text
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, Submission
 from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY, PriorityName
@@ -50,6 +50,8 @@ class DescribedTask(BaseModel):
     deadline: Deadline | None = Field(
         None, description="The open steps of the task fail then: a time with a zone, or a duration from its start."
     )
+    tenant: Tenant | None = Field(None, description="For whom the task runs.")
+    callback_url: Text | None = Field(None, description="URL to which the end of the task is posted, signed.")
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")
 
@@ -104,6 +106,8 @@ class DescribedTask(BaseModel):
             delay=self.delay,
             expires_in=self.expires_in,
             deadline=self.deadline,
+            tenant=self.tenant,
+            callback_url=self.callback_url,
         )
         return TemplateSubmission(self.namespace, self.template, self.version, request)
 
@@ -163,6 +167,8 @@ class TaskResponse(BaseModel):
     tags: list[str] | None = None
     correlation_id: UUID
     parent_correlation_id: UUID | None = None
+    tenant: str | None = None
+    """For whom the task runs."""
     run_at: datetime | None = None
     """Time for which the task was submitted; null if it began at once."""
     expires_at: datetime | None = None
@@ -187,11 +193,15 @@ class TaskResponse(BaseModel):
 
 
 class TaskCreated(TaskResponse):
-    """Created task, or the existing one that the request asked for (`created` is false)."""
+    """Created task, or the existing one that the request asked for (`created` is false).
+
+    `unique`: the existing one runs under the same unique key of its template.
+    """
 
     step_count: int
     message: str
     created: bool
+    unique: bool = False
 
 
 class TaskCancelled(TaskResponse):
@@ -208,6 +218,7 @@ class BatchAnswer(BaseModel):
     task_uuid: str | None = None
     step_count: int | None = None
     created: bool | None = None
+    unique: bool | None = None
     problem: dict[str, Any] | None = None
 
 

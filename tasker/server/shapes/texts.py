@@ -9,6 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext, accepted
+from tasker.services.submission.input_keys import LONGEST_TENANT
 from tasker.services.submission.starts import deadline_item
 from tasker.template.durations import parse_duration
 
@@ -62,6 +63,15 @@ def _deadline(value: str) -> str:
     return value
 
 
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("expected printable characters")
+    return value
+
+
+Tenant = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_TENANT), AfterValidator(storable_text), AfterValidator(_printable)
+]
 Deadline = Annotated[str, AfterValidator(_deadline), Field(examples=["3d", "2026-01-31T18:00:00Z"], max_length=40)]
 AwareMoment = Annotated[AwareDatetime, BeforeValidator(_no_number)]
 

@@ -37,7 +37,9 @@ SECTIONS = (
 
 
 def sections_of(caller: AuthenticatedCaller) -> list[Section]:
-    return [section for section in SECTIONS if caller.may(section.permission)]
+    """Return the sections that the caller may see; limited to tenants, they see tasks alone."""
+    limited = caller.tenants is not None
+    return [each for each in SECTIONS if caller.may(each.permission) and (each.path == "tasks" or not limited)]
 
 
 def add_pages(app: FastAPI) -> None:

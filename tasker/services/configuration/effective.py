@@ -10,7 +10,7 @@ from tasker.dataclasses import dataclass
 from tasker.redaction import REDACTED, is_secret
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble
 from tasker.services.configuration.sources import ConfigurationLayer
-from tasker.settings.catalogue import by_path, is_live
+from tasker.settings.catalogue import is_live, set_paths
 from tasker.settings.check import SettingProblem
 from tasker.settings.inherited import resolved
 from tasker.settings.model import Settings
@@ -42,7 +42,7 @@ def effective_settings(settings: Settings, origin: Callable[[str], str]) -> Sequ
     values = resolved(settings).settings.to_dict()
     return [
         EffectiveSetting(path, _text(path, find(values, path)), origin(path), parameter.meaning, is_live(path))
-        for path, parameter in by_path().items()
+        for path, parameter in set_paths(values)
         if not parameter.reserved
     ]
 

@@ -18,6 +18,7 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.errors import ConfigurationError
 from tasker.plugins.found import exclude_plugins
+from tasker.resources.tables import RESOURCES, SECRETS, ResourceTables, table_problems
 from tasker.services.configuration.installed_checks import (
     BACKEND_TABLE,
     CHOSEN,
@@ -44,7 +45,7 @@ from tasker.services.configuration.sources import (
 )
 from tasker.services.configuration.warnings import made_for_others, overridden_variables
 from tasker.settings.addresses import BackendSettings
-from tasker.settings.catalogue import by_path
+from tasker.settings.catalogue import set_paths
 from tasker.settings.check import SettingProblem, check, render
 from tasker.settings.execution import Execution
 from tasker.settings.inherited import Resolved, resolved
@@ -90,6 +91,9 @@ class Configuration:
     backends: Mapping[str, BackendSettings] = field(default_factory=dict)
     """Tables of messaging backends without a settings model, by backend."""
 
+    free: Mapping[str, Any] = field(default_factory=dict)
+    """Tables whose names the user chooses: `resources` and `secrets`."""
+
     written: Mapping[str, Any] = field(default_factory=dict)
     """Texts with placeholders, by path, that replace values (see `comparable`)."""
 
@@ -109,7 +113,17 @@ class Configuration:
 
     def values(self) -> dict[str, Any]:
         """Return all effective values as nested mappings, including the tables of backends without a model."""
-        return deep_merge(self.effective.settings.to_dict(), nested({BACKEND_TABLE: self.backends}))
+        return {**deep_merge(self.effective.settings.to_dict(), nested({BACKEND_TABLE: self.backends})), **self.free}
+
+    @property
+    def resources(self) -> ResourceTables | None:
+        """Resources of a worker; None without any."""
+        return ResourceTables.of(self.free)
+
+    @property
+    def changed_at(self) -> datetime | None:
+        """Time at which the newest of its files was last written; None without files."""
+        return max((layer.changed_at for layer in self.layers if layer.changed_at is not None), default=None)
 
     def value(self, path: str) -> Any:
         """Return the value of a parameter, or a table as nested mappings."""
@@ -251,7 +265,8 @@ def assemble(
     values = substitution.tables(merged(layers))
     backends = backend_tables(values)
     usable, problems = _checked(values, backends, layers, substitution, merged(files))
-    configuration = Configuration(context, environment, usable, tuple(layers), variables, backends)
+    free = {root: values[root] for root in (RESOURCES, SECRETS) if isinstance(values.get(root), Mapping)}
+    configuration = Configuration(context, environment, usable, tuple(layers), variables, backends, free)
     if problems:
         _log.debug("configuration refused: %d problems", len(problems))
         raise ConfigurationInvalid(problems, configuration)
@@ -270,11 +285,14 @@ def _checked(
 
     broken = frozenset(problem.path.partition("[")[0] for problem in substitution.problems)
     whole = without(values, broken)
-    unchecked = frozenset(f"{BACKEND_TABLE}.{name}" for name in backends) | unread_tables(whole)
+    unchecked = frozenset(f"{BACKEND_TABLE}.{name}" for name in backends) | unread_tables(whole) | {RESOURCES, SECRETS}
     result = check(without(whole, unchecked), place_of)
     unplaced = [SettingProblem(p.path, p.value, p.issue, p.fix, place_of(p.path)) for p in substitution.problems]
     installed_problems = [*choice_problems(whole, place_of), *backend_problems(backends, place_of)]
     installed_problems += plugin_problems(result.usable, written, place_of)
+    for problem in table_problems(whole):
+        found = SettingProblem(problem.path, problem.value, problem.issue, problem.fix, place_of(problem.path))
+        installed_problems.append(found)
     return result.usable, (
         *(p for layer in layers for p in layer.problems),
         *unplaced,
@@ -353,5 +371,6 @@ def all_differences(one: Configuration, other: Configuration) -> list[tuple[str,
 
 def differences(one: Settings, other: Settings) -> Iterator[tuple[str, Any, Any]]:
     """Return (path, value in `one`, value in `other`) of every parameter that differs, inherited values included."""
-    left, right = (dict(leaves(resolved(settings).settings.to_dict())) for settings in (one, other))
-    return ((path, left[path], right[path]) for path in by_path() if left[path] != right[path])
+    left, right = (resolved(settings).settings.to_dict() for settings in (one, other))
+    pairs = ((path, find(left, path), find(right, path)) for path, _ in set_paths(left, right))
+    return ((path, before, after) for path, before, after in pairs if before != after)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from tasker.settings.table import Substituted
 
 CONTEXTS = ("common", "orchestration", "worker", "complete")
 ENVIRONMENTS = ("development", "test", "production")
-ROOTS = ("common", "orchestration", "plugins", "worker")
+ROOTS = ("common", "limits", "orchestration", "plugins", "resources", "secrets", "tenants", "worker")
+OPTIONAL_ROOTS = ("limits", "plugins", "resources", "secrets", "tenants")
+"""Roots whose base file may be missing."""
 SOURCE_DIR = Path("config/tasker")
 SHARED_WITH_WORKERS = (
     "orchestration.batch_processing",
@@ -41,6 +44,8 @@ class ConfigurationLayer:
     tables: Mapping[str, Any]
     text: str = ""
     problems: tuple[SettingProblem, ...] = field(default=())
+    changed_at: datetime | None = None
+    """When the file was last written."""
 
     def place_of(self, path: str) -> str | None:
         """Return `FILE:LINE` of a dotted path set by this layer, or None."""
@@ -56,6 +61,7 @@ def read_layer(file: Path) -> ConfigurationLayer:
     """Read a TOML file as a layer. Raises `ConfigurationError` with the location if it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
+        changed_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except OSError as error:
         raise ConfigurationError(f"the configuration file {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -64,7 +70,7 @@ def read_layer(file: Path) -> ConfigurationLayer:
         tables, problems = canonical(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"the configuration file {file} is not TOML: {error}") from None
-    return ConfigurationLayer(str(file), tables, text, tuple(problems))
+    return ConfigurationLayer(str(file), tables, text, tuple(problems), changed_at)
 
 
 def source_layers(context: str, environment: str, source_dir: Path) -> list[ConfigurationLayer]:
@@ -90,12 +96,13 @@ def option(source_dir: Path) -> str:
 
 
 def _roots_of(context: str) -> tuple[str, ...]:
-    return {"common": ("common",), "orchestration": ("common", "orchestration", "plugins")}.get(context, ROOTS)
+    others = {"common": ("common",), "orchestration": tuple(root for root in ROOTS if root != "worker")}
+    return others.get(context, ROOTS)
 
 
 def _layers_of(root: str, context: str, source_dir: Path, folder: Path) -> list[ConfigurationLayer]:
     files = [source_dir / "base" / f"{root}.toml", folder / f"{root}.toml"]
-    needed = files[0] if root != "plugins" else None
+    needed = None if root in OPTIONAL_ROOTS else files[0]
     layers = [_only(root, read_layer(file)) for file in files if file is needed or file.exists()]
     if root == "orchestration" and context == "worker":
         return [_picked(layer, SHARED_WITH_WORKERS) for layer in layers]
@@ -116,12 +123,12 @@ def _only(root: str, layer: ConfigurationLayer) -> ConfigurationLayer:
         if key != root
     ]
     tables = {key: value for key, value in layer.tables.items() if key == root}
-    return ConfigurationLayer(layer.name, tables, layer.text, (*layer.problems, *strangers))
+    return ConfigurationLayer(layer.name, tables, layer.text, (*layer.problems, *strangers), layer.changed_at)
 
 
 def _picked(layer: ConfigurationLayer, paths: tuple[str, ...]) -> ConfigurationLayer:
     values = {path: value for path in paths if (value := find(layer.tables, path)) is not None}
-    return ConfigurationLayer(layer.name, nested(values), layer.text, layer.problems)
+    return ConfigurationLayer(layer.name, nested(values), layer.text, layer.problems, layer.changed_at)
 
 
 class Variables:

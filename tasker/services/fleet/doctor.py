@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
+from tasker.template.times import rate_text
 from tasker.version import __version__
 from tasker.views.fleet import CHECKS, DoctorFinding
 
@@ -152,6 +153,19 @@ class LiveProcessRow:
     ahead_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class DifferingLimit:
+    """Limit of a process's configuration that has other numbers than the one in force."""
+
+    process: str
+    host: str
+    name: str
+    most: int | None
+    rate: float | None
+    most_in_force: int | None
+    rate_in_force: float | None
+
+
 class Doctor:
     """Read-only diagnosis; `window` is this process's enqueue window, `expected` the expected connections of the fleet.
 
@@ -167,6 +181,8 @@ class Doctor:
         fleet = [LiveProcessRow(*row) for row in await self._rows("processes")]
         findings = [*versions(fleet), *await self._connections(), *await self._unexpected(), *await self._upkeep()]
         findings += [*settings(fleet, self._window, self._engine), *clocks(fleet), *await self._own_clock()]
+        findings += limits([DifferingLimit(*row) for row in await self._rows("limits_of_processes")])
+        findings += [untagged(*row) for row in await self._rows("untagged")]
         findings += await self._tasks(fleet)
         return sorted(findings, key=lambda finding: CHECKS.index(finding.check))
 
@@ -268,6 +284,27 @@ def settings(fleet: Sequence[LiveProcessRow], window: int, engine: Engine) -> li
     return findings
 
 
+def limits(differing: Sequence[DifferingLimit]) -> list[DoctorFinding]:
+    """Return a finding for each limit to which processes give other numbers than those in force."""
+    by_name: dict[str, list[DifferingLimit]] = {}
+    for limit in differing:
+        by_name.setdefault(limit.name, []).append(limit)
+    findings = []
+    for name, processes in by_name.items():
+        first = processes[0]
+        what = f"the limit {name} is {_numbers(first.most_in_force, first.rate_in_force)}, "
+        what += f"but the configuration of {len(processes)} processes has other numbers"
+        fix = "the newest file decides: restart them with it, or send them SIGHUP"
+        examples = [f"{row.process} on {row.host}: {_numbers(row.most, row.rate)}" for row in processes[:EXAMPLES]]
+        findings.append(DoctorFinding("settings", what, fix, wrong=False, examples=examples))
+    return findings
+
+
+def _numbers(most: int | None, rate: float | None) -> str:
+    numbers = ["" if most is None else str(most), "" if rate is None else rate_text(rate)]
+    return ", ".join(filter(None, numbers))
+
+
 def clocks(fleet: Sequence[LiveProcessRow]) -> list[DoctorFinding]:
     """Return findings of processes whose clocks were wrong when they started."""
     wrong = [process for process in fleet if abs(process.ahead_ms) > CLOCK_TOLERANCE_MS]
@@ -291,6 +328,12 @@ def violation(rule: str, examples: Sequence[str]) -> DoctorFinding:
     is_repaired = rule in REPAIRED
     fix = "the next sweep repairs it" if is_repaired else "no sweep repairs it: please report it; see `tasker db check`"
     return DoctorFinding("rows", f"{rule}: {len(examples)}", fix, not is_repaired, examples[:EXAMPLES])
+
+
+def untagged(namespace: str, tags: Sequence[str], steps: int) -> DoctorFinding:
+    """Return the finding of steps that require tags which no worker of their namespace has."""
+    what = f"no worker of {namespace} has the tag {', '.join(tags)}: {steps} steps wait"
+    return DoctorFinding("queues", what, f"start one that has it: tasker worker --tags {','.join(tags)}")
 
 
 def not_all_read(number: int) -> DoctorFinding:

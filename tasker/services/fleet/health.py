@@ -13,8 +13,9 @@ from tasker.engine.guarded_connection import GuardedConnection
 from tasker.errors import PoolExhausted, TaskerError
 from tasker.metrics import Histogram
 from tasker.resilience.breaker import BreakerState, GuardedCircuit
-from tasker.resilience.pressure import DepthLimits, Level
+from tasker.resilience.pressure import Level, depth_level
 from tasker.services.fleet.brokers import live_processes, namespaces
+from tasker.settings.queues import DepthThresholds
 
 HEALTHY, DEGRADED, UNHEALTHY = "healthy", "degraded", "unhealthy"
 FRESH_SECONDS = 1.0
@@ -40,7 +41,7 @@ class ServerHealth:
     """Health checks, run at most once a second. `limits` are the queue depths that count as too deep."""
 
     def __init__(
-        self, engine: Engine, connection: GuardedConnection, breaker: GuardedCircuit, limits: DepthLimits
+        self, engine: Engine, connection: GuardedConnection, breaker: GuardedCircuit, limits: DepthThresholds
     ) -> None:
         self._engine, self._connection, self._breaker, self._limits = engine, connection, breaker, limits
         self._found: tuple[float, Mapping[str, Check]] | None = None
@@ -70,7 +71,7 @@ class ServerHealth:
     @property
     def critical_depth(self) -> int:
         """Number of ready steps of a namespace from which new tasks are refused."""
-        return self._limits.critical
+        return self._limits.critical_threshold
 
     async def checks(self) -> Mapping[str, Check]:
         """Return the checks `database`, `messaging`, `breaker`, `pool`, `queues` and `fleet`. Raises nothing."""
@@ -112,7 +113,7 @@ class ServerHealth:
 
     async def _queues(self) -> Answer:
         waiting = await namespaces(self._connection)
-        full = [name for name, enqueued in waiting if self._limits.level(enqueued) is not Level.NORMAL]
+        full = [name for name, enqueued in waiting if depth_level(self._limits, enqueued) is not Level.NORMAL]
         text = f"{sum(enqueued for _, enqueued in waiting)} steps enqueued"
         return (DEGRADED, f"{text}; deep: {', '.join(full)}") if full else (HEALTHY, text)
 

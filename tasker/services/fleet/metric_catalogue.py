@@ -143,6 +143,16 @@ OF_ITS_PROCESS: Catalogue = {
     "tasker_db_pool_acquires_total": Described("counter", "Connections acquired in this process."),
     "tasker_db_pool_slow_acquires_total": Described("counter", "Connection waits that exceeded the slow threshold."),
     "tasker_db_pool_acquire_errors_total": Described("counter", "Connection waits that timed out."),
+    "tasker_tenant_submissions_total": Described(
+        "counter",
+        "Tasks of tenants that this process has submitted; tenants that are not in `tenants.labelled` are `other`.",
+        ("tenant",),
+    ),
+    "tasker_submissions_refused_total": Described(
+        "counter",
+        "Tasks that this process refused, by the limit: client, template, tenant, or open (tasks of a tenant).",
+        ("reason", "tenant"),
+    ),
     "tasker_auth_requests_total": Described(
         "counter",
         "Authenticated requests of this process, by kind of credential and result.",

@@ -20,6 +20,7 @@ from tasker.services.fleet.metric_catalogue import CATALOGUE as CATALOGUE  # re-
 from tasker.services.fleet.metric_catalogue import Sample, exposition, families
 from tasker.services.fleet.overview import FleetOverview
 from tasker.services.fleet.scaling import scaling
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.version import __version__
 from tasker.views.analytics import ScalingAdvice
 from tasker.views.overview import Overview
@@ -89,8 +90,10 @@ def breaker_samples(readings: Iterable[BreakerReading]) -> Iterator[Sample]:
 class ServerMetrics:
     """Metrics of the server; those of the fleet are read at most every five seconds."""
 
-    def __init__(self, fleet: FleetOverview, connection: Statements, health: ServerHealth) -> None:
-        self._fleet, self._connection, self._health = fleet, connection, health
+    def __init__(
+        self, fleet: FleetOverview, connection: Statements, health: ServerHealth, limits: SubmissionLimits
+    ) -> None:
+        self._fleet, self._connection, self._health, self._limits = fleet, connection, health, limits
         self.access = AccessCounts()
         self._found: tuple[float, str] | None = None
         self._reading = asyncio.Lock()
@@ -117,6 +120,10 @@ class ServerMetrics:
         yield Sample("tasker_db_pool_slow_acquires_total", pool["slow_acquires"])
         yield Sample("tasker_db_pool_acquire_errors_total", pool["exhausted"])
         yield from self.access.samples()
+        for tenant, number in self._limits.admitted.items():
+            yield Sample("tasker_tenant_submissions_total", number, {"tenant": tenant})
+        for (reason, tenant), number in self._limits.refused.items():
+            yield Sample("tasker_submissions_refused_total", number, {"reason": reason, "tenant": tenant})
         yield Sample("api_circuit_breaker_state", BREAKER_STATES[BreakerState(self._health.breaker_state)])
 
     async def _of_fleet(self) -> str:

@@ -12,8 +12,9 @@ from tasker.clock import Clock
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import Engine
 from tasker.errors import Overloaded
-from tasker.resilience.pressure import DepthLimits, DrainRate, Level
+from tasker.resilience.pressure import DrainRate, Level, depth_level, depth_limit, retry_after
 from tasker.services.submission.lost_commit import retry_read_once
+from tasker.settings.queues import DepthThresholds
 from tasker.template.names import MAX_COUNT
 from tasker.template.plan import Plan
 
@@ -66,7 +67,7 @@ class QueueDepth:
 class SubmissionAdmission:
     """Admission control of submissions. It reads the depth once per namespace and second, more often near the limit."""
 
-    def __init__(self, engine: Engine, clock: Clock, limits: DepthLimits) -> None:
+    def __init__(self, engine: Engine, clock: Clock, limits: DepthThresholds) -> None:
         self._engine, self._clock, self._limits = engine, clock, limits
         self._rates: dict[str, DrainRate] = {}
         self._depths: dict[str, QueueDepth] = {}
@@ -84,19 +85,19 @@ class SubmissionAdmission:
         return pressure
 
     async def _read_depth(self, namespace: str) -> NamespacePressure:
-        args = {"namespace": namespace, "limit": min(self._limits.overflow * 2, MAX_COUNT)}
+        args = {"namespace": namespace, "limit": min(self._limits.overflow_threshold * 2, MAX_COUNT)}
         counts = await retry_read_once(lambda: self._engine.read("depth", args))
         rate = self._rates.setdefault(namespace, DrainRate())
         rate.read(self._clock.monotonic(), counts["taken"])
         depth = counts["enqueued"] + counts["held"] + counts["paused"]
         return NamespacePressure(
             namespace,
-            self._limits.level(depth),
+            depth_level(self._limits, depth),
             counts["enqueued"],
             counts["held"],
             counts["paused"],
             rate.per_second,
-            self._limits.retry_after(depth, rate.per_second),
+            retry_after(self._limits, depth, rate.per_second),
         )
 
     async def require(self, plan: Plan, tasks: int = 1, *, priority: int = 0) -> None:
@@ -106,17 +107,17 @@ class SubmissionAdmission:
         """
         if not self._has_room(plan.namespace):
             pressure = await self.admission(plan.namespace)
-            seconds = self._limits.retry_after(pressure.depth, pressure.per_second, priority)
+            seconds = retry_after(self._limits, pressure.depth, pressure.per_second, priority)
             if seconds is not None:
                 self.refused[plan.namespace] += 1
-                raise self._refusal(pressure, self._limits.limit(priority), seconds)
+                raise self._refusal(pressure, depth_limit(self._limits, priority), seconds)
         self._depths[plan.namespace].added += tasks * sum(not step.depends_on for step in plan.steps)
 
     def _has_room(self, namespace: str) -> bool:
         depth = self._depths.get(namespace)
         if depth is None or self._clock.monotonic() - depth.at >= DEPTH_SECONDS:
             return False
-        return depth.found.depth + depth.added < self._limits.critical
+        return depth.found.depth + depth.added < self._limits.critical_threshold
 
     def _refusal(self, pressure: NamespacePressure, limit: int, seconds: int) -> Overloaded:
         return Overloaded(
@@ -135,6 +136,6 @@ class SubmissionAdmission:
             pressure.namespace,
             pressure.level,
             pressure.depth,
-            self._limits.critical,
-            self._limits.overflow,
+            self._limits.critical_threshold,
+            self._limits.overflow_threshold,
         )

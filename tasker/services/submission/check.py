@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from tasker.errors import InputInvalid, NotStorable, UsageError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_INDEXED_BYTES = 2_600
 """Maximum size of an indexed text: an index entry takes at most a third of a page."""
+LONGEST_URL = 2000
 _NUMBERS_BELOW = 2**63
 _NO_TEXTS = (str, bytes, bytearray, Mapping)
 
@@ -98,6 +100,26 @@ def check_key(value: Any) -> str | None:
         return value
     hint = "pass a text that identifies this submission, or omit it"
     raise mistake("idempotency_key", "a text", value, hint)
+
+
+def callback_item(value: Any) -> dict[str, str]:
+    """Return the URL to which the end of a task is posted, as the engine takes it; {} without one.
+
+    Raises `UsageError`. The addresses of its host are checked when it is posted to.
+    """
+    if value is None:
+        return {}
+    hint = "write https://host/path, without user, password and fragment"
+    try:
+        parts = urlsplit(value) if isinstance(value, str) and len(value) <= LONGEST_URL else None
+        fine = parts is not None and parts.scheme in ("https", "http") and bool(parts.hostname)
+    except ValueError:
+        fine = False
+    if not fine or parts is None or not value.isprintable() or " " in value:
+        raise mistake("callback_url", f"a URL of at most {LONGEST_URL} characters", value, hint)
+    if parts.username or parts.password or parts.fragment:
+        raise UsageError("callback_url: expected a URL without user, password and fragment", hint=hint)
+    return {"callback": value}
 
 
 def uuid_text(value: Any, name: str) -> str:

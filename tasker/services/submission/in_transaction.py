@@ -18,7 +18,7 @@ from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.engine.answers import SubmitAnswer
 from tasker.engine.calls import DEFAULT_RULES, shared_arguments
-from tasker.engine.plans import FIND, not_registered, registration, stored_plan
+from tasker.engine.plans import FIND, not_registered, registration, require_registered, stored_plan
 from tasker.errors import DuplicateTask, TaskerError, UsageError
 from tasker.json_values import to_json
 from tasker.messaging.backends import load_backend
@@ -128,6 +128,7 @@ class CallerSubmission:
             return int(template_id)
         args = to_json(registration(plan, force=True, adopt=True))
         answer = call_in(transaction, "tasker.register_template_v1(cast({} as jsonb))", args)
+        require_registered(plan, answer)
         return int(answer["template"])
 
 

@@ -24,12 +24,14 @@ Answer = SubmissionResult | TaskerError
 
 @dataclass(frozen=True, slots=True)
 class TemplateSubmission:
-    """Task to create from a registered template; `version` None means the one registered last."""
+    """Task to create from a registered template; `version` None means the one registered last. `client` is the
+    authenticated client that asks for it."""
 
     namespace: str
     template: str
     version: str | None
     request: Submission
+    client: str | None = None
 
 
 class Submissions:
@@ -51,7 +53,7 @@ class Submissions:
         plan = (await self._plans.find(order.namespace, order.template, order.version)).plan
         registration = self._waiters.register(awaited)
         submitted = await self._submitter.submit(
-            plan, order.request, on_duplicate=on_duplicate, waiter=registration.waiter
+            plan, order.request, on_duplicate=on_duplicate, waiter=registration.waiter, client=order.client
         )
         self._waiters.submitted(registration, [submitted])
         self._wake()
@@ -72,13 +74,16 @@ class Submissions:
         for name, places in groups.items():
             try:
                 plan = (await self._plans.find(*name)).plan
-                answers |= await self._of_one_template(plan, {place: orders[place].request for place in places})
+                requests = {place: orders[place].request for place in places}
+                answers |= await self._of_one_template(plan, requests, orders[places[0]].client)
             except TaskerError as error:
                 answers |= dict.fromkeys(places, error)
         self._wake()
         return [existing_task_or_error(answers[place], on_duplicate) for place in range(len(orders))]
 
-    async def _of_one_template(self, plan: Plan, requests: dict[int, Submission]) -> dict[int, Answer]:
+    async def _of_one_template(
+        self, plan: Plan, requests: dict[int, Submission], client: str | None
+    ) -> dict[int, Answer]:
         answers: dict[int, Answer] = {}
         drafts: dict[int, Draft] = {}
         for place, request in requests.items():
@@ -86,5 +91,5 @@ class Submissions:
                 drafts[place] = self._submitter.drafts.draft(plan, request)
             except TaskerError as error:
                 answers[place] = error
-        made = await self._submitter.submit_drafts(plan, list(drafts.values())) if drafts else []
+        made = await self._submitter.submit_drafts(plan, list(drafts.values()), client=client) if drafts else []
         return {**answers, **dict(zip(drafts, made, strict=True))}

@@ -1,5 +1,9 @@
-"""Submission of tasks: validates inputs, computes identities, and creates any number of a template's tasks in one
-call."""
+"""Submission of tasks of one template: checked and drafted, admitted, created in one transaction, and started.
+
+`DraftFactory.draft` checks a `Submission` and makes a `Draft`. `Submitter.submit_drafts` admits drafts (`_admit`) and
+creates them (`_create`): one call of `submit_v1`, in which a worker of this process may claim the first steps
+(`EagerStarter`). `lost_commit` repeats a call whose answer was lost.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,15 @@ from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.answers import EagerStarter, SubmitAnswer
 from tasker.engine.calls import Engine
-from tasker.engine.identity import identity_hash
-from tasker.engine.plans import PlanStore, RegisteredPlan
+from tasker.engine.identity import identity_hash, plan_key
+from tasker.engine.plans import PlanStore
 from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, TemplateError, UsageError
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.check import as_dict, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.check import as_dict, callback_item, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.input_keys import tenant_of, unique_item
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
@@ -45,7 +51,9 @@ class Submission:
     seconds, or text such as `5m`) from its creation; otherwise at once. If no worker has begun it after `expires_in`
     from its start, it is cancelled. `deadline` is a time, or a duration from the start of the task: when it has passed,
     the open steps fail. Without these options the template's apply. `correlation_id` defaults to the task's
-    own id. `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
+    own id. `tenant` is for whom the task runs; without it, what the template finds in the input.
+    The plugin `webhooks` posts the end of the task to `callback_url`.
+    `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -63,6 +71,8 @@ class Submission:
     delay: timedelta | float | str | None = None
     expires_in: timedelta | float | str | None = None
     deadline: datetime | timedelta | float | str | None = None
+    tenant: str | None = None
+    callback_url: str | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
@@ -82,15 +92,21 @@ class SubmissionOptions(TypedDict, total=False):
     delay: timedelta | float | str | None
     expires_in: timedelta | float | str | None
     deadline: datetime | timedelta | float | str | None
+    tenant: str | None
+    callback_url: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps."""
+    """Created task with the number of steps it began with, or (not `created`) an existing task with its steps.
+
+    `unique`: the existing task runs under the same unique key of its template.
+    """
 
     task_uuid: str
     step_count: int
     created: bool = True
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +163,9 @@ class DraftFactory:
         require_fit(plan, input_values)
         task_id = task_id or self.new_id()
         context = encode(input_values, limit_bytes=self._limit)
+        tenant = tenant_of(plan, request.tenant, input_values)
         identity = identity_hash(
-            f"{plan.namespace}/{plan.name}/{plan.version}",
+            plan_key(f"{plan.namespace}/{plan.name}/{plan.version}", tenant),
             plan.identity_strategy,
             input_values,
             check_key(request.idempotency_key),
@@ -160,6 +177,9 @@ class DraftFactory:
             **option_item(request, plan, self._limit),
             "context": context,
             **trace_item(request),
+            **({} if tenant is None else {"tenant": tenant}),
+            **unique_item(plan, input_values, tenant),
+            **callback_item(request.callback_url),
             **start_item(request.run_at, request.delay),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),
@@ -189,7 +209,7 @@ class Submitter:
     """Submission of tasks in transactions of its own. The parameters are those of `DraftFactory`, available as
     `drafts`.
 
-    `admission` may refuse new work; without it all work is accepted.
+    `admission` and `limits` may refuse new work; without them only the limit of a template does.
     """
 
     def __init__(
@@ -201,9 +221,10 @@ class Submitter:
         window: int = Execution.enqueue_window,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
         admission: SubmissionAdmission | None = None,
+        limits: SubmissionLimits | None = None,
     ) -> None:
         self._engine = engine
-        self._admission = admission
+        self._admission, self.limits = admission, limits or SubmissionLimits(engine)
         self._plans = plans
         self.drafts = DraftFactory(new_id, window=window, context_limit_bytes=context_limit_bytes)
 
@@ -216,19 +237,23 @@ class Submitter:
         on_duplicate: str = "refuse",
         waiter: str | None = None,
         starter: EagerStarter | None = None,
+        client: str | None = None,
     ) -> SubmissionResult:
         """Create one task; with `on_duplicate="return"`, return the existing one of the same identity, if any.
 
+        While a task of the same unique key runs, that one is returned, whatever `on_duplicate` says.
+
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
-        `waiter` is the program to notify of the task's end; `starter` may run its first steps at once. Raises
-        `InputInvalid`, `NotStorable`, `DuplicateTask`, `TemplateError`, `Overloaded`, and `UsageError` for an option of
-        another type.
+        `waiter` is the program to notify of the task's end; `starter` may run its first steps at once; `client` is the
+        authenticated client, whose limit applies. Raises `InputInvalid`, `NotStorable`, `DuplicateTask`,
+        `TemplateError`, `Overloaded`, `QuotaExceeded`, and `UsageError` for an option of another type.
         """
         if on_duplicate not in ON_DUPLICATE:
             raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
         drafts = [self.drafts.draft(plan, request)]
-        result = (await self.submit_drafts(plan, drafts, force=force, waiter=waiter, starter=starter))[0]
+        more: dict[str, Any] = {"waiter": waiter, "starter": starter, "client": client}
+        result = (await self.submit_drafts(plan, drafts, force=force, **more))[0]
         answer = existing_task_or_error(result, on_duplicate)
         if isinstance(answer, SubmissionResult):
             return answer
@@ -261,15 +286,13 @@ class Submitter:
         force: bool = False,
         waiter: str | None = None,
         starter: EagerStarter | None = None,
+        client: str | None = None,
     ) -> list[SubmissionResult | DuplicateTask]:
-        """Create tasks from drafts that are already validated; see `submit_many`. `starter` as in `submit`."""
-        if self._admission is not None:
-            now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
-            if now or not drafts:
-                lowest = min((draft.item["priority"] for draft in now), default=0)
-                await self._admission.require(plan, len(now), priority=lowest)
+        """Create tasks from drafts that are already validated; see `submit_many`. `starter` and `client` as in
+        `submit`."""
+        await self._admit(plan, drafts, client)
         first = None if starter is None else partial(starter.start, self._engine.submit, len(drafts) * len(plan.roots))
-        results = await self._results(plan, drafts, force, waiter, first)
+        results = await self._create(plan, drafts, force, waiter, first)
         answered = zip(drafts, results, strict=True)
         unblocked = [
             draft for draft, answer in answered if isinstance(answer, DuplicateTask) and answer.task_uuid is None
@@ -277,31 +300,37 @@ class Submitter:
         if not unblocked:  # the blocking task was not deleted between the refusal and the read
             return results
         names = [draft.task_uuid for draft in unblocked]
-        again = dict(zip(names, await self._results(plan, unblocked, force, waiter, first), strict=True))
+        again = dict(zip(names, await self._create(plan, unblocked, force, waiter, first), strict=True))
         return [again.get(draft.task_uuid, result) for draft, result in zip(drafts, results, strict=True)]
 
-    async def _results(
+    async def _admit(self, plan: Plan, drafts: Sequence[Draft], client: str | None) -> None:
+        """Raise `Overloaded` or `QuotaExceeded` while this work is refused."""
+        if self._admission is not None:
+            now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
+            if now or not drafts:
+                lowest = min((draft.item["priority"] for draft in now), default=0)
+                await self._admission.require(plan, len(now), priority=lowest)
+        await self.limits.require(plan, drafts, client)
+
+    async def _create(
         self, plan: Plan, drafts: Sequence[Draft], force: bool, waiter: str | None, first: First | None
     ) -> list[SubmissionResult | DuplicateTask]:
-        began = perf_counter()
-        answer = await self._create(await self._plans.pinned(plan, force=force), drafts, waiter, first)
-        if answer.forgotten:
+        """Call `submit_v1` and return a result for each draft; the template is registered where it is not known."""
+        began, identities = perf_counter(), {draft.task_uuid: draft.identity for draft in drafts}
+        for find in (self._plans.pinned, self._plans.register):
+            template = await find(plan, force=force)
+            args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
+            answer = await submit_with_recovery(self._engine, args, identities, first)
+            if not answer.forgotten:
+                break
             self._plans.forget()
-            answer = await self._create(await self._plans.register(plan, force=force), drafts, waiter, first)
-            _require_known(answer, plan)
+        else:
+            raise _gone(plan)
         log_created_tasks(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         existing = await self._existing(again) if again else {}
         results = [submitted(draft, answer, existing.get(draft.identity)) for draft in drafts]
         return await refuse_reused_keys(self._engine.connection, drafts, results) if again else results
-
-    async def _create(
-        self, template: RegisteredPlan, drafts: Sequence[Draft], waiter: str | None, first: First | None
-    ) -> SubmitAnswer:
-        args = self.drafts.args(template.template_id, drafts, stored=template.hash, waiter=waiter)
-        return await submit_with_recovery(
-            self._engine, args, {draft.task_uuid: draft.identity for draft in drafts}, first
-        )
 
     async def _existing(self, identities: Sequence[str]) -> dict[str, Sequence[Any]]:
         """Return the rows of the query `duplicated`, by identity."""
@@ -329,6 +358,8 @@ def submitted(
     task_uuid, state, steps = existing or (None, None, 0)
     if task_uuid == draft.task_uuid:  # created by an earlier call whose answer was lost
         return SubmissionResult(draft.task_uuid, steps)
+    if existing is None and (running := answer.running.get(draft.task_uuid)):
+        return SubmissionResult(running[0], running[2], created=False, unique=True)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
         task_uuid=task_uuid,
@@ -338,10 +369,9 @@ def submitted(
     )
 
 
-def _require_known(answer: SubmitAnswer, plan: Plan) -> None:
-    if answer.forgotten:
-        raise TemplateError(
-            f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
-            f"gone: the database was recreated or restored",
-            hint="submit again when that is done; no task was created",
-        )
+def _gone(plan: Plan) -> TemplateError:
+    return TemplateError(
+        f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
+        f"gone: the database was recreated or restored",
+        hint="submit again when that is done; no task was created",
+    )

@@ -27,7 +27,7 @@ TIMES = (
     "refused_since",
     "at",
 )
-LISTS = ("parents", "failed", "workers", "refused_by", "handlers", "holders")
+LISTS = ("parents", "failed", "workers", "refused_by", "handlers", "lacking", "holders", "tags")
 
 
 def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, str]:

@@ -112,6 +112,17 @@ REASONS: Final[Mapping[str, Reason]] = {
         "the next claim, or a sweep, puts it into the queue",
         by_any_process=True,
     ),
+    "untagged": Reason(
+        "no live worker of the namespace {namespace} has the tag {tags}: refused by {refused_by}"
+        "[, last since {refused_since}]",
+        "start one that has it: tasker worker --namespace {namespace} --tags {tags} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
+    "oversized": Reason(
+        "needs {needed} slots, and no live worker of the namespace {namespace} has more than {most}",
+        "start one with more: tasker worker --namespace {namespace} --concurrency {needed} --handlers MODULE{db}",
+        needs_somebody=True,
+    ),
     "nobody": Reason(
         "no live worker serves {handlers}: no worker is running in the namespace {namespace}[, {draining} "
         "about to stop]",
@@ -119,8 +130,10 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "unserved": Reason(
-        "no live worker serves {handlers}: refused by {refused_by}[, last since {refused_since}]",
-        "start a worker that has the handler; list handlers by worker: tasker worker list --callables{db}",
+        "no live worker serves {handlers}[, which uses a resource that none has: {lacking}]: refused by {refused_by}"
+        "[, last since {refused_since}]",
+        "start a worker that has the handler[ and the resource {lacking}]; list handlers by worker: "
+        "tasker worker list --callables{db}",
         needs_somebody=True,
     ),
     "unreadable": Reason(

@@ -12,7 +12,7 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.session import Rows
 from tasker.db.sql_files import query
-from tasker.engine.identity import key_identity
+from tasker.engine.identity import key_identity, plan_key
 from tasker.engine.states.task import TERMINAL, TaskState
 from tasker.errors import UsageError
 from tasker.json_values import encode, require_findable
@@ -66,6 +66,8 @@ CLAUSES = (
     "created_after",
     "created_before",
     "fingerprint",
+    "tenant",
+    "tenants",
     "initiator",
     "source_system",
     "correlation_id",
@@ -95,6 +97,7 @@ class ListFilters(TypedDict, total=False):
     version: str | None
     initiator: str | None
     source_system: str | None
+    tenant: str | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None
@@ -117,6 +120,7 @@ class TaskFilter:
     version: str | None = None
     initiator: str | None = None
     source_system: str | None = None
+    tenant: str | None = None
     tags: Sequence[str] = ()
     correlation_id: str | None = None
     idempotency_key: str | None = None
@@ -129,6 +133,8 @@ class TaskFilter:
     match all other conditions."""
     namespaces: Sequence[str] | None = None
     """Permitted namespaces, applied in addition to `namespace`; None permits all."""
+    tenants: Sequence[str] | None = None
+    """Permitted tenants, applied in addition to `tenant`; None permits all, and tasks without a tenant."""
     open: bool = False
     """True to list only tasks that have not ended."""
 
@@ -155,6 +161,8 @@ class TaskFilter:
         Without `common` those of `COMMON` are left out.
         """
         clauses = [name for name in CLAUSES if getattr(self, name) and (common or name not in COMMON)]
+        if self.tenants is not None and "tenants" not in clauses:
+            clauses.append("tenants")  # none is permitted
         if self.open and self.status is None:
             clauses.append("open")
         if self.status is None:
@@ -284,7 +292,12 @@ class TaskLists:
             names = [*names, "template"]
         if which.idempotency_key is not None:
             templates = await self._connection.execute(query("listing", "template_names"), params)
-            params["identities"] = [key_identity("/".join(template), which.idempotency_key) for template in templates]
+            tenants = [which.tenant, *(which.tenants or ())]
+            params["identities"] = [
+                key_identity(plan_key("/".join(template), tenant), which.idempotency_key)
+                for template in templates
+                for tenant in tenants
+            ]
         text = query("listing", name).format(matching=_matching(names), **words)
         return await self._connection.execute(text, params)
 

@@ -132,15 +132,21 @@ class Tasks:
         return int(rows[0][0])
 
     async def starting_with(
-        self, prefix: str, *, limit: int = 10, namespaces: Collection[str] | None = None
+        self,
+        prefix: str,
+        *,
+        limit: int = 10,
+        namespaces: Collection[str] | None = None,
+        tenants: Collection[str] | None = None,
     ) -> Sequence[str]:
         """Return the tasks whose id begins with `prefix` (hex digits, with or without hyphens), the newest first.
 
-        `namespaces`: only tasks of these; None allows all.
+        `namespaces`, `tenants`: only tasks of these; None allows all.
         """
         digits = prefix.replace("-", "").lower()
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
-        rows = await self._query("starting_with", **bounds, limit=limit, namespaces=names(namespaces))
+        where = {"namespaces": names(namespaces), "tenants": names(tenants)}
+        rows = await self._query("starting_with", **bounds, limit=limit, **where)
         return [row[0] for row in rows]
 
     async def list(
@@ -154,11 +160,12 @@ class Tasks:
         limit: int = 50,
         offset: int = 0,
         namespaces: Collection[str] | None = None,
+        tenants: Collection[str] | None = None,
         **more: Unpack[ListFilters],
     ) -> Sequence[TaskSummary]:
         """Return tasks, the newest first, created at or after `since` and with all of the `tags`.
 
-        `namespaces`: only tasks of these, in addition to `namespace`; None allows all.
+        `namespaces`, `tenants`: only tasks of these, in addition to `namespace` and `tenant`; None allows all.
         """
         filters: dict[str, Any] = {"created_before": more.get("until"), **more}
         filters.pop("until", None)
@@ -168,7 +175,8 @@ class Tasks:
         if filters.get("correlation_id"):
             filters["correlation_id"] = identifier(filters["correlation_id"], "a correlation's identifier")
         named: dict[str, Any] = {"namespace": namespace, "status": status, "template": template, "tags": tags}
-        which = TaskFilter(**named, created_after=since, namespaces=names(namespaces), **filters)
+        named |= {"namespaces": names(namespaces), "tenants": names(tenants)}
+        which = TaskFilter(**named, created_after=since, **filters)
         page = await self._lists.page(which, limit=limit, offset=offset, oldest_first=oldest_first)
         summaries = [TaskSummary(*row) for row in await self._listed(page)]
         return summaries[::-1] if oldest_first else summaries

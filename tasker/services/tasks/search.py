@@ -54,10 +54,14 @@ class ClientViews:
 
     async def namespace(self, task_uuid: str) -> str:
         """Return the namespace of a task. Raises `TaskNotFound`."""
+        return (await self.owner(task_uuid))[0]
+
+    async def owner(self, task_uuid: str) -> tuple[str, str | None]:
+        """Return the namespace and the tenant of a task. Raises `TaskNotFound`."""
         rows = await self._query("namespace", task=checked(task_uuid))
         if not rows:
             raise not_found(task_uuid)
-        return str(rows[0][0])
+        return rows[0][0], rows[0][1]
 
     async def tasks(
         self, *, limit: int = 50, offset: int = 0, namespace: str | None = None, status: str | None = None

@@ -64,7 +64,10 @@ def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
     files = (Path(origins[plan.steps[0].name].file) for plan, origins in zip(result.plans, result.origins, strict=True))
     return tuple(
         Workflow(
-            plan, handlers_folder(file, root), {step: f"{at.file}:{at.callable[0]}" for step, at in origins.items()}
+            plan,
+            handlers_folder(file, root),
+            {step: f"{at.file}:{at.callable[0]}" for step, at in origins.items()},
+            origins,
         )
         for plan, file, origins in zip(result.plans, files, result.origins, strict=True)
     )

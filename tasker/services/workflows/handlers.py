@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound, MissingCallable
 from tasker.handlers.binding import CONTEXT_NAMES, adapter_of, declared_dependencies, declared_inputs, where
@@ -27,6 +27,9 @@ from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.plan import Plan, StepPlan, TemplateId
 from tasker.template.schema_check import listed_properties
 from tasker.template.step_types import Creates
+
+if TYPE_CHECKING:
+    from tasker.template.compile import Origins
 
 
 class SignatureProblem(NamedTuple):
@@ -194,6 +197,8 @@ class Workflow(NamedTuple):
     folder: Path
     lines: Mapping[str, str] = MappingProxyType({})
     """`file:line` of each step's handler in the template, if the template was read from a file."""
+    origins: Origins = MappingProxyType({})
+    """Places of each step in the file."""
 
 
 def load_handlers(sources: Sequence[str | Path], importable: Sequence[str] = EVERYTHING) -> HandlerRegistry:

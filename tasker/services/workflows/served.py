@@ -13,6 +13,7 @@ from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.messaging.queues import check_namespace
 from tasker.services.workflows.files import load_workflows
 from tasker.services.workflows.handlers import Workflow, load_neighbouring_handlers, require_handlers
+from tasker.services.workflows.registration import register_workflow
 from tasker.services.workflows.template_search import installed_templates, search
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules
@@ -71,9 +72,8 @@ async def register_served(
     only = set() if workflows else requested
     paths = workflows or [*search(configuration.search_paths), *installed_templates()]
     compiled = [load_workflows(path, configuration.environment, rules) for path in paths]
-    served_plans = [plan for workflows_of_path in compiled for plan in _plans(workflows_of_path, registry, only)]
-    for plan in served_plans:
-        await plans.register(plan, force=force)
+    chosen = [each for workflows_of_path in compiled for each in _chosen(workflows_of_path, registry, only)]
+    served_plans = [await register_workflow(plans, workflow, force=force) for workflow in chosen]
     found_in = requested | {plan.namespace for plan in served_plans}
     if not found_in:
         raise UsageError(
@@ -84,10 +84,10 @@ async def register_served(
     return ServedTemplates(sorted(found_in), served_plans)
 
 
-def _plans(compiled: Sequence[Workflow], registry: HandlerRegistry, only: Collection[str]) -> list[Plan]:
-    """Return the plans of a path, limited to the namespaces `only` if any, after checking all their handlers."""
+def _chosen(compiled: Sequence[Workflow], registry: HandlerRegistry, only: Collection[str]) -> list[Workflow]:
+    """Return the workflows of a path, limited to the namespaces `only` if any, after checking all their handlers."""
     selected = [workflow for workflow in compiled if not only or workflow.plan.namespace in only]
     load_neighbouring_handlers(registry, selected)
     for workflow in selected:
         require_handlers(registry, workflow.plan, workflow.lines)
-    return [workflow.plan for workflow in selected]
+    return selected

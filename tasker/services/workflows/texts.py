@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tasker.dataclasses import dataclass
 from tasker.engine.plans import PlanStore
@@ -13,6 +14,9 @@ from tasker.services.audit import audited
 from tasker.template.diagnostics import Diagnostic
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules
+
+if TYPE_CHECKING:
+    from tasker.template.compile import Origins
 
 FILE = "request"
 """File name of the text in diagnostics."""
@@ -24,6 +28,7 @@ class CompiledTexts:
 
     plans: Sequence[Plan]
     diagnostics: Sequence[Diagnostic]
+    origins: Sequence[Origins]
 
 
 class TemplateTexts:
@@ -50,7 +55,7 @@ class TemplateTexts:
         require_environment(result, environment)
         if not result.plans:
             raise UsageError("the text contains no template", hint="a template has at least name and steps")
-        return CompiledTexts(result.plans, result.diagnostics)
+        return CompiledTexts(result.plans, result.diagnostics, result.origins)
 
     @audited("App.template_texts.register", "_plans._connection", several=True)
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> CompiledTexts:
@@ -59,7 +64,10 @@ class TemplateTexts:
         Raises the errors of `compiled`, and `TemplateError` for a version that has other content, unless `force` is
         set; templates before it in the text stay registered then.
         """
+        from tasker.services.workflows.registration import unknown_limits_located
+
         compiled = await self.compiled(text, environment)
-        for plan in compiled.plans:
-            await self._plans.register(plan, force=force)
+        for plan, origins in zip(compiled.plans, compiled.origins, strict=True):
+            with unknown_limits_located(origins, {FILE: text}):
+                await self._plans.register(plan, force=force)
         return compiled

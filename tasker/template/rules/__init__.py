@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import declarations, inputs, times
+from tasker.template.rules import declarations, inputs, submissions, times
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -21,6 +21,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     declarations.memory_belongs_to_processes,
     times.one_time_for_each_step,
     times.one_number_for_each_limit,
+    times.each_limit_once,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -41,5 +42,6 @@ def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
         rule(graph)
     times.deadline_is_after_all_delays(graph, document)
     inputs.expressions_fit(graph, document)
+    submissions.places_fit_the_input(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

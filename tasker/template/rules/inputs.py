@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tasker.template.diagnostics import Position
-from tasker.template.documents import StepDraft
+from tasker.template.documents import Path, StepDraft
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
+from tasker.template.rules.builtin import builtin_of, type_of_builtin_result
+from tasker.template.rules.builtin import check_step as check_builtin
 from tasker.template.step_types import Origin
 from tasker.template.yaml.positions import position_inside
 
@@ -25,20 +27,32 @@ CODES = {"syntax": "T090", "name": "T091", "type": "T092", "optional": "T093", "
 
 def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     """Check the expressions in the `inputs` of every step; what a step reads is checked if the graph has no cycle."""
-    steps = [step for step in graph.steps.values() if isinstance(step.values.get("inputs"), dict)]
+    steps = {
+        name: step
+        for name, step in graph.steps.items()
+        if isinstance(step.values.get("inputs"), dict) or builtin_of(step)
+    }
     if not steps:
         return
     scopes = None if graph.cyclic else _Scopes(graph, document)
-    for step in steps:
-        _check_step(step, scopes.of(step) if scopes and step.name not in graph.tainted else None)
+    for name in graph.order if scopes else graph.steps:  # the result of a built-in step has the types of its inputs
+        if (step := steps.get(name)) is not None:
+            scope = scopes.of(step) if scopes and name not in graph.tainted else None
+            types = _check_step(step, scope)
+            if builtin_of(step):
+                check_builtin(step, types)
+                if scopes and scope:
+                    scopes.know_result(step, types, scope)
 
 
-def _check_step(step: StepDraft, scope: CheckScope | None) -> None:
+def _check_step(step: StepDraft, scope: CheckScope | None) -> dict[Path, Type]:
+    """Report the problems of a step's expressions; return the types of the texts that consist of one without any."""
     from tasker.expressions.check import Checker  # needed for templates with expressions only
     from tasker.expressions.mapping import Part, split_text, texts_of
     from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
 
-    for path, text in texts_of(step.values["inputs"]):
+    types: dict[Path, Type] = {}
+    for path, text in texts_of(step.values.get("inputs")):
         place = step.reading.value(*step.path, "inputs", *path)
         try:
             parts = split_text(text)
@@ -64,6 +78,9 @@ def _check_step(step: StepDraft, scope: CheckScope | None) -> None:
                 problems = [Problem(TYPE, message, node.offset, node.length, hint)]
             for problem in problems:
                 _report(step, problem, place, text, part.offset)
+            if len(parts) == 1 and not problems:
+                types[path] = type_
+    return types
 
 
 def _report(step: StepDraft, problem: Problem, place: Position, text: str, offset: int) -> None:
@@ -113,6 +130,11 @@ class _Scopes:
         self._results = {
             name: type_of_result(step.type, step.values.get("result_schema")) for name, step in graph.steps.items()
         }
+
+    def know_result(self, step: StepDraft, types: Mapping[Path, Type], scope: CheckScope) -> None:
+        """Note the type of a built-in step's result, for the steps below."""
+        if (type_ := type_of_builtin_result(step, types, scope)) is not None:
+            self._results[step.name] = type_
 
     def of(self, step: StepDraft) -> CheckScope:
         from tasker.expressions.check import CheckScope

@@ -72,7 +72,17 @@ def one_number_for_each_limit(graph: DependencyGraph) -> None:
             )
 
 
-def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str, ...]]]:
+def each_limit_once(graph: DependencyGraph) -> None:
+    """Check that no step names a limit twice: it would have a permit of it for one key only."""
+    for step in graph.steps.values():
+        names = [limit.get("name") for _, limit in _named_limits(step)]
+        for number, name in enumerate(names):
+            if name is not None and name in names[:number]:
+                location = step.location("limits", number)
+                step.report("T125", f"`{step.name}` names the limit `{name}` twice", location, "keep one of them")
+
+
+def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str | int, ...]]]:
     """Yield the places in results that a step reads, each with the code of its errors and the path of its key."""
     for code, path in PLACES:
         value: Any = step.values
@@ -80,3 +90,11 @@ def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str
             value = value.get(key, {})
         if "step" in value:
             yield code, value, path
+    for number, limit in _named_limits(step):
+        if "step" in limit.get("key", {}):
+            yield "T116", limit["key"], ("limits", number, "key")
+
+
+def _named_limits(step: StepDraft) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    limits = enumerate(step.values.get("limits", ()))
+    return ((number, limit) for number, limit in limits if isinstance(limit, Mapping))

@@ -209,5 +209,12 @@ SYNC_CASES = [
         ("fetch_contacts", "upload_contacts", "confirm"),
         results={"confirm": {"message": "3 contacts of acme are up to date"}},
         holds={"upload_contacts": {"uploaded": 3}},
-    )
+    ),
+    Case(
+        "tenant_import",
+        "tenant_import",
+        ("read_rows", "store_rows", "report"),
+        results={"report": {"message": "3 rows of contacts.csv are stored for acme"}},
+        holds={"store_rows": {"stored": 3}},
+    ),
 ]

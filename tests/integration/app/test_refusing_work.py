@@ -8,12 +8,12 @@ import pytest
 import tasker
 from tasker.errors import Overloaded
 from tasker.handlers.registry.registry import HandlerRegistry
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.submission.submit import Submission
+from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import Plan
 from tests.support.registered import submit_registered
 
-LIMITS = DepthLimits(critical=3, overflow=6)
+LIMITS = DepthThresholds(critical_threshold=3, overflow_threshold=6)
 
 
 async def fill(url: str, plan: Plan, registry: HandlerRegistry) -> None:
@@ -47,7 +47,7 @@ async def test_urgent_tasks_are_taken_until_the_limit_of_overflow(
     database_url: str, plan: Plan, registry: HandlerRegistry
 ) -> None:
     await fill(database_url, plan, registry)
-    boundless = DepthLimits(critical=2**40, overflow=2**40)
+    boundless = DepthThresholds(critical_threshold=2**40, overflow_threshold=2**40)
     async with tasker.App(database_url, registry=registry, work=False, depth_limits=boundless) as app:
         assert await app.submit(plan, {"name": "Eve"}), "a limit beyond what a column holds is none"
         await app.tasks.cancel((await app.tasks.list())[0].task_uuid)
@@ -66,7 +66,7 @@ async def test_work_above_the_limit_is_done_and_then_there_is_room_again(
     database_url: str, plan: Plan, registry: HandlerRegistry
 ) -> None:
     await fill(database_url, plan, registry)
-    limits = DepthLimits(critical=1, overflow=1)
+    limits = DepthThresholds(critical_threshold=1, overflow_threshold=1)
     async with tasker.App(database_url, registry=registry, depth_limits=limits) as app:
         await app.plan(plan)
         tasks = await app.tasks.list()

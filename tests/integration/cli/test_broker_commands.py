@@ -270,15 +270,15 @@ def test_a_missing_queue_lacks_everything_that_waits() -> None:
     assert "50 of 50" in str(QueueInfo("q", 0, None, None, None, None, 0, 50).remark())
 
 
-def test_a_queue_that_is_served_and_was_never_used_is_shown_with_nothing_in_it(database_url: str) -> None:
+def test_a_queue_that_was_never_used_is_shown_with_its_readers_on_this_provider(database_url: str) -> None:
     told("status", url=database_url)
     with psycopg.connect(database_url) as connection:
-        for kind in ("worker", "orchestrator"):
+        for kind, backend in (("worker", "pgmq"), ("orchestrator", "pgmq"), ("worker", "redis")):
             connection.execute(
                 "insert into tasker.workers (worker_uuid, kind, host, pid, version, namespaces, concurrency, backend, "
                 "beat_at, lease_until, started_at) values (gen_random_uuid(), %s, 'here', 7, '1', array['fresh'], 1, "
-                "'pgmq', now(), now() + interval '1 minute', now())",
-                [kind],
+                "%s, now(), now() + interval '1 minute', now())",
+                [kind, backend],
             )
 
     found = {queue["queue"]: (queue["depth"], queue["readers"]) for queue in report("pgmq", database_url)["queues"]}

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from tasker.app.configured import worker_settings
 from tasker.cli.main import cli
 from tasker.cli.scaffold.starter_configuration import write_configuration
-from tasker.resilience.pressure import BufferLevel, BufferLimits
+from tasker.resilience.pressure import BufferLevel, buffer_level
 from tasker.services.configuration.loading import load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS
 from tests.support.servers.providers import Providers
@@ -83,9 +83,9 @@ def test_a_full_burst_of_results_and_one_write_fit_into_the_buffer_without_a_war
         run("generate", "--environment", environment, "--context", "worker")
         file = f"config/tasker/generated/worker-{environment}.toml"
         limits = worker_settings(load("worker", {"TASKER_CONFIG_PATH": file, "DATABASE_URL": NOWHERE}).settings)
-        buffer = BufferLimits(limits.dispatch.completion_buffer_size, limits.overflow.log_warning_threshold)
         burst = limits.dispatch.max_concurrent_handlers + limits.batch
-        assert buffer.fill(burst, BufferLevel.NORMAL) is BufferLevel.NORMAL, environment
+        size, share = limits.dispatch.completion_buffer_size, limits.overflow.log_warning_threshold
+        assert buffer_level(size, share, burst, BufferLevel.NORMAL) is BufferLevel.NORMAL, environment
 
 
 def test_nothing_is_written_when_one_file_exists(run: Run, write: Write, tmp_path: Path) -> None:

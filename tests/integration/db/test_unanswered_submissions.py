@@ -31,10 +31,10 @@ from tasker.errors import (
 )
 from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.submission import lost_commit as unanswered
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.submit import Submission, SubmissionResult, Submitter
+from tasker.settings.queues import DepthThresholds
 from tests.support.waiting import until
 from tests.unit.handlers.support import plan_of, step_plan
 
@@ -197,7 +197,7 @@ async def test_a_look_at_the_depth_whose_session_was_ended_is_repeated(
 ) -> None:
     async with program(url) as here:
         engine = Engine(here.connection, MessagingService(load_backend("pgmq", {})))
-        admission = SubmissionAdmission(engine, SystemClock(), DepthLimits())
+        admission = SubmissionAdmission(engine, SystemClock(), DepthThresholds())
         with holder.transaction():
             holder.execute("lock table tasker.enqueue_counters in access exclusive mode")
             look = asyncio.create_task(admission.require(PLAN))

@@ -11,7 +11,7 @@ from tasker.views.fleet import WorkerInfo
 
 ROW = WorkerInfo(
     "01a1fad7", "worker", name=None, host="here", pid=7, version="1.0", state="live",
-    namespaces=["shop"], callables=["h"], concurrency=10, in_hand=3, beat_age_ms=4200,
+    namespaces=["shop"], callables=["h"], tags=[], concurrency=10, in_hand=3, beat_age_ms=4200,
     started_at=datetime(2026, 1, 1, tzinfo=UTC), beat_at=datetime(2026, 1, 1, 12, tzinfo=UTC),
     lease_left_ms=9000,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from tasker.engine.exchange import Result
 from tasker.errors import PermanentError, RetryableError
-from tasker.execution.attempt.attempt import Attempt, AttemptEnd, ClaimDeferred
+from tasker.execution.attempt.attempt import AttemptEnd, ClaimDeferred
 from tasker.step_handler import StepHandler
 from tasker.template.plan import StepBreaker
 from tasker.types import StepContext, StepHandlerResult
@@ -126,11 +126,11 @@ async def test_a_trial_that_came_to_nothing_leaves_its_place_to_the_next(
     handler.error = None
     bench.clock.seconds += 30
 
-    async def no_thread(attempt: Attempt) -> AttemptEnd:
+    async def no_thread(*_: object) -> AttemptEnd:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as broken:
-        broken.setattr(bench.runner, "_run", no_thread)
+        broken.setattr(bench.runner, "_call", no_thread)
         with pytest.raises(RuntimeError, match="new thread"):
             await run(bench, handler)
 

@@ -14,9 +14,8 @@ from tasker.clock import SystemClock
 from tasker.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable
-from tasker.execution import completion_buffer
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution import completer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
@@ -25,7 +24,7 @@ from tasker.handlers.claims import Success
 from tasker.json_values import JsonText
 from tasker.resilience.breaker import BreakerState
 from tasker.resilience.breakers import BreakerPolicies, Breakers
-from tasker.resilience.pressure import BufferLimits
+from tasker.settings.queues import HandlerDispatch
 from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import PATIENCE
 
@@ -63,7 +62,7 @@ class Rig:
         self.store = Store()
         nothing: Any = None
         slots = Slots(10)
-        self.buffer = CompletionBuffer(slots, BufferLimits(size=3))
+        self.buffer = CompletionBuffer(slots, HandlerDispatch(completion_buffer_size=3))
         self.worker = Worker(
             "worker",
             slots,
@@ -220,7 +219,7 @@ async def test_results_of_many_megabytes_go_in_several_writes(
     rigs: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig = rigs()
-    monkeypatch.setattr(completion_buffer, "BATCH_BYTES", 100)
+    monkeypatch.setattr(completer, "BATCH_BYTES", 100)
     for number, size in enumerate((60, 40, 1, 500, 30)):
         claim: Any = SimpleNamespace(step_uuid=str(number), token=1)
         rig.buffer.add(Result(claim, claim, 0, Success(JsonText("x" * size))))

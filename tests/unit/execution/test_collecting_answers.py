@@ -13,8 +13,7 @@ from tasker.clock import SystemClock
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Result, TaskInputs
 from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable, LockTimeout
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.in_flight import InFlightClaim, ReleasedClaim
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
@@ -24,7 +23,6 @@ from tasker.handlers.claims import Claim, Success, Verdict
 from tasker.json_values import JsonText
 from tasker.resilience.breaker import BreakerState
 from tasker.resilience.breakers import BreakerPolicies, Breakers
-from tasker.resilience.pressure import BufferLimits
 from tasker.template.plan import BreakerPolicy
 from tests.unit.execution.bench import PATIENCE
 
@@ -52,7 +50,7 @@ class Rig:
         self.breaker = breakers.completion.guard
         self.then: list[str] = []
         slots = Slots(10)
-        self.buffer = CompletionBuffer(slots, BufferLimits())
+        self.buffer = CompletionBuffer(slots)
         self.worker = Worker(
             "worker",
             slots,

@@ -12,13 +12,12 @@ import pytest
 from tasker.engine.exchange import AdvanceResult, ClaimRow, Inputs, Result, TaskInputs
 from tasker.errors import DatabaseUnavailable, PlanUnreadable
 from tasker.execution.attempt.attempt import Attempt, AttemptEnd
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import CompletionBuffer
 from tasker.execution.in_flight import ReleasedClaim
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.worker import MOST_TOGETHER, Worker
-from tasker.resilience.pressure import BufferLimits
 from tasker.template.plan import Plan
 from tests.support.random_plans import Spec, build_plan
 from tests.unit.execution.bench import PATIENCE, failure_of
@@ -85,7 +84,7 @@ def worker(
     slots: int = 4,
 ) -> Worker:
     room = Slots(slots)
-    buffer = CompletionBuffer(room, BufferLimits())
+    buffer = CompletionBuffer(room)
     buffer.add_release = given_back.append  # type: ignore[method-assign]
     return Worker(
         "worker",

@@ -23,6 +23,7 @@ from tasker.services.workflows.handlers import (
     require_handlers,
 )
 from tasker.step_handler import StepHandler, step_handler
+from tasker.template.builtin import BUILTIN
 from tasker.template.plan import Plan
 from tasker.types import StepContext, StepHandlerResult
 from tests.unit.handlers.support import context, plan_of, step_plan
@@ -97,7 +98,7 @@ def test_handlers_beside_a_workflow_are_found_under_every_name(folder: Path) -> 
 
 
 def test_a_folder_without_handlers_is_fine(tmp_path: Path) -> None:
-    assert loaded_beside(tmp_path).served_handlers() == []
+    assert loaded_beside(tmp_path).served_handlers() == sorted(BUILTIN)
 
 
 def test_two_folders_do_not_disturb_each_other(folder: Path, tmp_path: Path) -> None:

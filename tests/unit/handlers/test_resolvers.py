@@ -61,7 +61,8 @@ def call(chain: ResolverChain, callable: str, **definition: Any) -> Any:
 def test_the_chain_goes_by_priority_not_by_registration() -> None:
     chain = ResolverChain.default().add_resolver(Services())
     assert chain.list_resolvers() == [
-        ("explicit_mapping", 10), ("module_names", 20), ("services", 50), ("entry_points", 90), ("class_lookup", 100),
+        ("explicit_mapping", 10), ("module_names", 20), ("services", 50), ("builtin", 80), ("entry_points", 90),
+        ("class_lookup", 100),
     ]  # fmt: skip
     assert call(chain, "service://pay") == {"did": "call"}
     assert chain.resolver_names == [r.name for r in chain.resolvers]
@@ -117,7 +118,7 @@ def test_a_resolver_can_be_taken_out_and_replaced() -> None:
     chain = ResolverChain.default()
     assert chain.remove_resolver("entry_points") is not None
     assert chain.remove_resolver("entry_points") is None
-    assert len(chain.add_resolver(Services()).add_resolver(Services()).resolvers) == 4
+    assert len(chain.add_resolver(Services()).add_resolver(Services()).resolvers) == 5
     chain.remove_resolver("explicit_mapping")
     chain.remove_resolver("module_names")
     assert chain.explicit_resolver is None

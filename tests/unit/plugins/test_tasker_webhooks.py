@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tasker_webhooks.addresses import permitted
+from tasker.outgoing import permitted
 from tasker_webhooks.posting import Poster
 from tasker_webhooks.signing import headers, new_secret
 from tasker_webhooks.table import Endpoint, WebhooksTable

@@ -194,6 +194,10 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 """Published as true; false here, because a server that is asked for must exist."""
 
 OWN = {
+    *(f"limits.NAME.{own}" for own in ("concurrency", "rate", "burst")),
+    "worker.tags",
+    *(f"tenants.NAME.{own}" for own in ("labelled", "max_open_tasks", "max_submits_per_minute")),
+    "orchestration.web.max_submits_per_minute",
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),
     *(f"plugins.{own}" for own in ("enabled", "disabled", "logs.path", "logs.starts")),
     *(
@@ -203,6 +207,7 @@ OWN = {
             "attempts",
             "first_retry_seconds",
             "longest_retry_seconds",
+            "callback_secrets",
             "timeout_seconds",
             "payload_limit_bytes",
             "hosts",

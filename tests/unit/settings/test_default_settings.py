@@ -18,7 +18,6 @@ from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import BufferLimits, DepthLimits
 from tasker.settings import breakers, queues
 from tasker.settings import execution as running
 from tasker.settings import listening as event_systems
@@ -27,7 +26,7 @@ from tasker.settings.catalogue import by_path, single_process
 from tasker.settings.execution import Lease
 from tasker.settings.table import Table, table
 from tasker.template.plan import BreakerPolicy, RetryPolicy
-from tasker_pgmq.table import DepthThresholds, PgmqTable
+from tasker_pgmq.table import PgmqTable
 
 UNIT = re.compile(r"_(ms|seconds|minutes|hours)$")
 CONSTANT = re.compile(r"[A-Z][A-Z_]+")
@@ -47,12 +46,6 @@ FIELDS: list[tuple[type, str, type, str]] = [
     (EventSettings, "poll", event_systems.FallbackPoller, "polling_interval"),
     (EventSettings, "lost_poll", queues.QueueSettings, "poll_interval"),
     (EventSettings, "lost_poll", PgmqTable, "poll_interval"),
-    (DepthLimits, "critical", queues.DepthThresholds, "critical_threshold"),
-    (DepthLimits, "overflow", queues.DepthThresholds, "overflow_threshold"),
-    (DepthLimits, "critical", DepthThresholds, "critical_threshold"),
-    (DepthLimits, "overflow", DepthThresholds, "overflow_threshold"),
-    (BufferLimits, "size", channels.HandlerDispatch, "completion_buffer_size"),
-    (BufferLimits, "warning_share", channels.OverflowPolicy, "log_warning_threshold"),
     (FleetRules, "hidden", queues.QueueSettings, "default_visibility_timeout"),
     (RetryPolicy, "multiplier", running.Backoff, "backoff_multiplier"),
     (CapacityWaits, "grace", Lease, "grace"),
@@ -92,11 +85,11 @@ OF_A_SINGLE_PROCESS: dict[str, tuple[Callable[[], Any], str]] = {
         "means it; in a fleet by a list of delays, which the setting does not cut",
     ),
     "common.queues.queue_depth_thresholds.critical_threshold": (
-        lambda: UNCONFIGURED.depth_limits.critical,
+        lambda: UNCONFIGURED.depth_limits.critical_threshold,
         "a fleet refuses what it cannot work off; a program works off what it has submitted itself",
     ),
     "common.queues.queue_depth_thresholds.overflow_threshold": (
-        lambda: UNCONFIGURED.depth_limits.overflow,
+        lambda: UNCONFIGURED.depth_limits.overflow_threshold,
         "as the critical one",
     ),
 }

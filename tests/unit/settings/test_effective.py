@@ -65,8 +65,7 @@ LEAVES: dict[str, Leaf] = {
     "queue_names.task_requests": same(f"{QUEUES}.task_requests"),
     "queue_names.step_results": same(f"{QUEUES}.step_results"),
     "queue_names.task_finalizations": same(f"{QUEUES}.task_finalizations"),
-    "depth_limits.critical": same(f"{DEPTHS}.critical_threshold"),
-    "depth_limits.overflow": same(f"{DEPTHS}.overflow_threshold"),
+    "worker.tags": ("worker.tags", frozenset),
     "retry.max_backoff_ms": times("common.backoff.max_backoff_seconds", 1000),
     "retry.multiplier": same("common.backoff.backoff_multiplier"),
     "retry.delays_ms": ("common.backoff.default_backoff_seconds", lambda found: tuple(each * 1000 for each in found)),
@@ -92,17 +91,20 @@ BY_TWO = {
     "retry.jitter",
     "environment",
     "worker.name",
+    # [limits]: tables with names of their own, whose age is that of the file
+    *("worker.named_limits.limits", "worker.named_limits.changed_at"),
 }
 """What follows from whether somebody sets it, or from two settings: it has tests of its own."""
 NOT_SET = {
     "origin",
     "orchestrator_events.listener",
-    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms"),
+    *("settings", "backend_settings", "plugins.settings", "worker.batch", "worker.drowse_ms", "worker.resources"),
     "sweeps.repair_ms",
     "sweeps.whole",
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
+    "tenants",  # no name is given
 }
 """What no setting says; the tables of backends are below."""
 
@@ -126,6 +128,7 @@ TABLES = {
     "http": "orchestration.web",
     "worker_port": "worker.web",
     "database": "common.database",
+    "depth_limits": DEPTHS,
     "sweeps.ages": "common.sweep",
     "sweeps.timing": "orchestration.event_systems.task_readiness.timing",
     "sweeps.bursts": "common.failure_storm",

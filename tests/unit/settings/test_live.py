@@ -15,13 +15,17 @@ from tests.support.tables import for_each
 
 def live_part(found: Configured) -> tuple[object, ...]:
     let_in = [each.auth.replace(enabled=False, api_key_header="") for each in (found.http, found.worker_port)]
-    return (found.breakers, found.worker.events, found.worker.execution.error_rules, found.orchestrator_events, *let_in)
+    worker = (found.worker.events, found.worker.execution.error_rules, found.worker.named_limits)
+    return (found.breakers, *worker, found.orchestrator_events, *let_in)
 
 
 def rest(found: Configured) -> Configured:
     default = Configured()
     worker = replace(
-        found.worker, events=default.worker.events, execution=found.worker.execution.replace(error_rules=())
+        found.worker,
+        events=default.worker.events,
+        execution=found.worker.execution.replace(error_rules=()),
+        named_limits=default.worker.named_limits,
     )
     found = replace(
         found,

@@ -18,7 +18,6 @@ from tasker.installed import backend_modules
 from tasker.messaging.listening_modes import EventSettings
 from tasker.messaging.queues import QueueNames
 from tasker.resilience.breakers import BreakerPolicies
-from tasker.resilience.pressure import DepthLimits
 from tasker.settings.catalogue import Parameter, by_path, parameters, single_process
 from tasker.settings.check import check
 from tasker.settings.installed_tables import plugin_tables, settings_model
@@ -66,7 +65,6 @@ READERS: dict[Any, set[str]] = {
     QueueNames: {"names", "self"},
     EventSettings: {"settings", "_settings"},
     BreakerPolicies: {"policies", "_policies"},
-    DepthLimits: {"limits", "_limits", "self"},
 }
 """What the seam makes, and what it is called where it is read: another thing with a field of that name is no reader."""
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.unit.template.cases import BATCH, BRANCHES, CHAIN, GOOD, Case, changed
 from tests.unit.template.support import HEAD, step, steps, top
 
+
+def builtin(inputs: str, name: str = "log") -> str:
+    """A template with a built-in step that has these inputs."""
+    return steps(f"- {{name: a, handler: tasker.{name}, inputs: {inputs}}}")
+
+
 PUBLISHES = step("publishes_events: [{name: order.paid}]")
 EFFECTS = (
     Case("T027", top("«schedule»: '0 4 * * *'"), "schedules", top("schedules: [{name: early, cron: '0 4 * * *'}]")),
@@ -189,6 +195,37 @@ EFFECTS = (
         "cancel_new",
         top("concurrency: {limit: 1, on_limit: cancel_new}"),
     ),
+    Case("T125", step("limits: [mail, sms, «mail»]"), "keep one of them", step("limits: [mail, sms]")),
+    Case("T026", step("limits: [«my mail»]"), "table of the configuration", step("limits: [my-mail]")),
+    Case("T021", step("limits: [«{key: input.customer}»]"), "`name`", step("limits: [{name: m, key: input.c}]")),
+    Case(
+        "T116",
+        steps("- {name: a, handler: h}\n- {name: b, handler: h, limits: [x, {name: m, key: «steps.a.at»}]}"),
+        "not a step above `b`",
+        steps(
+            "- {name: a, handler: h}\n"
+            "- {name: b, handler: h, dependencies: [a], limits: [x, {name: m, key: steps.a.at}]}"
+        ),
+    ),
+    Case("T023", top("unique: «always»"), "while_running", top("unique: while_running")),
+    Case("T020", top("unique: {«keys»: input.customer}"), "did you mean `key`?", top("unique: {key: input.customer}")),
+    Case("T116", top("unique: {key: «customer.id»}"), "input.customer.id", top("unique: {key: input.customer.id}")),
+    Case(
+        "T116",
+        top("unique: {key: «steps.a.customer»}"),
+        "write input.NAME",
+        top("unique: {key: input.customer}"),
+    ),
+    Case(
+        "T130",
+        top(
+            "input_schema: {properties: {customer: {properties: {id: {}}, additionalProperties: false}}}\n"
+            "unique: {key: «input.customer.ids»}"
+        ),
+        "did you mean `id`?",
+        top("input_schema: {properties: {customer: {}}}\nunique: {key: input.customers.id}"),
+    ),
+    Case("T116", top("tenant: {from: «tenant»}"), "input.customer.id", top("tenant: input.tenant")),
     Case("T120", top("priority: «hihg»"), "did you mean `high`?", top("priority: high")),
     Case("T120", top("priority: «1.5»"), "a whole number from", top("priority: -3")),
     Case("T118", step("rate_limit: {rate: «100»}"), "did you mean 100/s?", step("rate_limit: {rate: 100/s}")),
@@ -260,5 +297,26 @@ EFFECTS = (
         steps(BRANCHES).replace("type: deferred", 'type: deferred, inputs: {x: "${steps.«left».x}"}'),
         "has(steps.left)",
         GOOD,
+    ),
+    Case("T100", builtin("{message: a, «levl»: info}"), "did you mean `level`", builtin("{message: a, level: info}")),
+    Case("T101", builtin("{level: info}").replace("inputs", "«inputs»"), "add `message`", builtin("{message: a}")),
+    Case("T102", builtin("{message: «1»}"), "expected text", builtin("{message: '1'}")),
+    Case(
+        "T103",
+        builtin("{value: 1, schema: {title: «'${task.id}'»}}", "validate"),
+        "write the value itself",
+        builtin("{value: 1, schema: {title: '$'}}", "validate"),
+    ),
+    Case(
+        "T104",
+        builtin("{message: a}").replace("tasker.log", "{callable: tasker.log, method: «other»}"),
+        "remove `method`",
+        builtin("{message: a}"),
+    ),
+    Case(
+        "T105",
+        builtin("{a: 1}, result_schema: «{required: [b], properties: {b: {}}}»", "transform"),
+        "the inputs lack `b`",
+        builtin("{b: 1}, result_schema: {required: [b], properties: {b: {}}}", "transform"),
     ),
 )

@@ -121,6 +121,10 @@ def without(location: Location) -> Any:
         inside = inside[part]
     if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate")}:
         inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
+    elif location == ("unique", "key"):
+        data["unique"] = "while_running"
+    elif location == ("tenant", "from"):
+        del data["tenant"]
     else:
         del inside[location[-1]]
     inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}

@@ -12,7 +12,7 @@ from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.support import marked, place
 
 CASES = (*cases.CASES, *EFFECTS)
-FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T086"}
+FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T086", "T126"}
 """Codes of files, handlers and plugins, which need more than a text."""
 
 

@@ -83,7 +83,9 @@ create table tasker.templates (
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
   fairness        text[],                 -- the place of the value in the input that names the flow of a task
-  gates           int not null default 0, -- those of all its steps together; 4: its steps have the age of their task, 512: the ends of its tasks are events
+  -- those of all its steps together; 4: its steps have the age of their task, 32: its tasks have a unique key,
+  -- 512: the ends of its tasks are events
+  gates           int not null default 0,
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
   lifecycle       jsonb generated always as (plan->'lifecycle') stored,
@@ -120,6 +122,8 @@ create table tasker.template_steps (
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
   delay_ms        bigint,                 -- from the moment the step becomes ready
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
+  requires        text[] not null default '{}',   -- tags that its worker must have
+  slots           int not null default 1,         -- of its worker, while it runs
   primary key (template_id, ordinal)
 );
 
@@ -177,6 +181,7 @@ create table tasker.tasks (
   waiter          uuid,                     -- the client notified of its end, on its own channel
   gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
+  tenant          text,                     -- for whom it runs; null: nobody in particular
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
     (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
@@ -197,6 +202,32 @@ create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_a
 -- for lists of a template's tasks, in their order
 create index tasks_of_template on tasker.tasks (named_task_uuid, task_uuid);
 
+-- The task of each value of a unique key, by template in all its versions: it runs, or another may take the key. The end
+-- of a task writes nothing here; a submission looks whether it has ended, under the lock of the row (take_unique_keys).
+create table tasker.unique_keys (
+  namespace_id int not null,
+  template     text not null,
+  value        text not null,
+  task_uuid    uuid not null,
+  primary key (namespace_id, template, value)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v1
+
+-- lists of a tenant's tasks, in their order; and its open ones, which a quota counts. A task without a tenant costs
+-- nothing here.
+create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
+create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
+
+-- Who has submitted lately and has a limit for that: a client, a template or a tenant, by name, with the time at which
+-- all tokens would be unused again (GCRA). None is as one in the past. Changed in a transaction of its own, before that
+-- of the submission (admit_v1).
+create table tasker.submission_buckets (
+  kind    text not null check (kind in ('client', 'template', 'tenant')),
+  name    text not null,
+  full_at timestamptz not null,
+  primary key (kind, name)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+
 -- What a submission says of its task: written once.
 create table tasker.task_details (
   task_uuid             uuid primary key,
@@ -212,7 +243,8 @@ create table tasker.task_details (
   trace                 jsonb,              -- W3C Trace Context of the submission: `traceparent`, `tracestate`
   requested_at          timestamptz not null,
   deadline_at           timestamptz,        -- when its open steps fail; null: never
-  cancel_reason         text
+  cancel_reason         text,
+  callback_url          text                -- to which its end is posted; null: nowhere
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 -- duplicate submissions
 create unique index idx_tasks_identity_hash on tasker.task_details (identity_hash);
@@ -274,16 +306,18 @@ create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and
 -- ==== Limits ====
 
 -- A limit on what runs at the same time, or on how many attempts begin in a time, by its name: of a step of a template in
--- all its versions, of a template, of a namespace. Rules are never deleted: a few rows.
+-- all its versions, of a template, of a namespace; or of a configuration, shared by all templates that name it. Rules are
+-- never deleted: a few rows.
 create table tasker.limit_rules (
   rule_id     int generated always as identity primary key,
   name        text not null unique,
   max_running int,                 -- for each value of the key; null: no limit
-  rate        float8,              -- attempts per second for each value of the key; such a rule has no max_running
+  rate        float8,              -- attempts per second for each value of the key
   burst       float8,              -- attempts that may begin at once after a pause
   of_tasks    boolean not null default false,   -- whole tasks have its permits, not steps
   on_limit    text not null default 'wait' check (on_limit in ('wait', 'cancel_new', 'cancel_running')),   -- of tasks
-  changed_at  timestamptz not null default tasker.now()
+  changed_at  timestamptz not null default tasker.now(),
+  declared_at timestamptz          -- of a configuration: when the newest file that names it was changed
 );
 
 -- The limits of the steps of a compiled template; ordinal -1: that of its tasks, which each of their steps has first.
@@ -310,13 +344,14 @@ create table tasker.limit_waiters (
 create index limit_waiters_next on tasker.limit_waiters (rule_id, value, rank, workflow_step_uuid);
 
 -- The permits of limits: of steps that are in the queue or the backlog, run, or have a result to be processed. What runs
--- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim, that of a
--- task with its end.
+-- under a key is counted from these rows, never stored as a number. A permit of a rate ends with the claim, if its rule
+-- has no max_running, too; that of a task with its end.
 create table tasker.limit_permits (
   subject    uuid not null,            -- the step, or the task
   rule_id    int not null,
   value      text not null,
   granted_at timestamptz not null,
+  claimed    boolean not null default false,   -- of a rule with a rate and max_running: a worker took the step
   primary key (subject, rule_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- free_permits
@@ -586,6 +621,8 @@ create table tasker.workers (
   unreadable   int[] not null default '{}',     -- templates of a newer release, which it cannot read
   concurrency  int not null,
   backend      text,                            -- the messaging provider that it uses
+  tags         text[] not null default '{}',    -- what it has that steps may require
+  limits       jsonb,                           -- limits of its configuration: [{name, concurrency, rate, burst}]
   in_hand      int not null default 0,          -- in-flight claims, as of the last heartbeat
   beat_at      timestamptz not null,            -- last heartbeat
   lease_until  timestamptz not null,
@@ -600,7 +637,8 @@ create index workers_present on tasker.workers (worker_uuid) where stopped_at is
 -- The names of the handlers that a worker has loaded. A custom resolver may find more.
 create table tasker.worker_callables (
   worker_uuid  uuid primary key references tasker.workers on delete cascade,
-  callables    text[] not null
+  callables    text[] not null,
+  lacking      text[] not null default '{}'   -- "handler resource": loaded, but it has no such resource
 );
 
 -- Steps that a worker could not resolve and released (rule 16). Valid while the step still has this token.

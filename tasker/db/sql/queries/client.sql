@@ -1,8 +1,9 @@
 -- Tasks and steps as clients see them. Each query has a name and takes its parameters as %(name)s.
 
 -- name: namespace
--- The namespace of a task.
-select ns.name from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+-- The namespace and the tenant of a task.
+select ns.name, t.tenant
+from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where t.task_uuid = %(task)s::uuid
 
 -- name: tasks
@@ -10,7 +11,8 @@ where t.task_uuid = %(task)s::uuid
 select to_jsonb(v) from (
   select t.task_uuid, t.named_task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status,
     t.created_at, t.updated_at, t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority,
-    d.tags, d.correlation_id, d.parent_correlation_id, t.run_at, (select m.due_at from tasker.timers m
+    t.tenant, d.tags, d.correlation_id, d.parent_correlation_id, t.run_at,
+    (select m.due_at from tasker.timers m
       where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at, d.deadline_at,
     case when t.waits then (select min(m.due_at) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)

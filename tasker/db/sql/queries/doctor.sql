@@ -12,6 +12,31 @@ select tasker.worker_label(w.worker_uuid, w.name), w.kind, w.host, w.version, co
 from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now()
 order by w.started_at, w.worker_uuid
 
+-- name: limits_of_processes
+-- Live processes whose configuration gives a limit other numbers than those in force: label, host, limit, and
+-- both numbers.
+select tasker.worker_label(w.worker_uuid, w.name), w.host, r.name, l.concurrency, l.rate, r.max_running,
+  r.rate
+from tasker.workers w
+cross join lateral jsonb_to_recordset(w.limits) as l (name text, concurrency int, rate float8, burst float8)
+join tasker.limit_rules r on r.name = l.name
+where w.stopped_at is null and w.lease_until > tasker.now() and jsonb_typeof(w.limits) = 'array'
+  and (l.concurrency, l.rate, l.burst) is distinct from (r.max_running, r.rate, r.burst)
+order by r.name, w.started_at, w.worker_uuid
+
+-- name: untagged
+-- Tags that steps require and no live worker of their namespace has: namespace, tags, number of steps, of the
+-- first 10,000 that workers refused.
+select q.name, q.tags, count(*) from (
+  select ns.name, tasker.missing_tags(ns.name, s.template_id, s.ordinal) as tags
+  from (select x.* from tasker.unserved_steps x limit 10000) u
+  join tasker.workflow_steps s using (workflow_step_uuid, claim_token)
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+    and cardinality(ts.requires) > 0
+  join tasker.task_namespaces ns on ns.namespace_id = s.namespace_id
+  where tasker.has_no_live_worker(s)) q
+where q.tags is not null group by 1, 2 order by 1, 2
+
 -- name: now
 select tasker.now()
 

@@ -84,7 +84,8 @@ select v.* from (
   select w.worker_uuid::text as worker, w.kind, w.name, w.host, w.pid, w.version,
     case when w.stopped_at is not null then 'stopped' when w.lease_until <= tasker.now() then 'lost'
       when w.draining_at is not null then 'draining' else 'live' end as state,
-    w.namespaces, coalesce(c.callables, '{}') as callables, w.concurrency, w.in_hand, w.started_at, w.beat_at,
+    w.namespaces, coalesce(c.callables, '{}') as callables, w.tags, w.concurrency, w.in_hand,
+    w.started_at, w.beat_at,
     case when w.stopped_at is null
       then round(extract(epoch from w.lease_until - tasker.now()) * 1000)::bigint end as lease_left_ms,
     round(extract(epoch from tasker.now() - w.beat_at) * 1000)::bigint as beat_age_ms

@@ -123,6 +123,12 @@ d.initiator = %(initiator)s::text
 -- name: source_system
 d.source_system = %(source_system)s::text
 
+-- name: tenant
+t.tenant = %(tenant)s::text
+
+-- name: tenants
+t.tenant = any (%(tenants)s::text[])
+
 -- name: correlation_id
 d.correlation_id = %(correlation_id)s::uuid
 

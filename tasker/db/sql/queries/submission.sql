@@ -1,4 +1,4 @@
--- Submitting in transactions of the caller. Each query has a name and takes its parameters as %(name)s.
+-- What submissions leave to be read. Each query has a name and takes its parameters as %(name)s.
 
 -- name: outcome
 -- Whether a transaction is still open, and which of the tasks that it created exist: none after a rollback.
@@ -6,3 +6,8 @@
 -- rollback.
 select not pg_catalog.pg_visible_in_snapshot(%(transaction)s::xid8, pg_catalog.pg_current_snapshot()),
   array(select t.task_uuid::text from tasker.tasks t where t.task_uuid = any (%(tasks)s::uuid[]))
+
+-- name: callback
+-- The URL to which the end of a task is posted; no row without one.
+select d.callback_url from tasker.task_details d
+where d.task_uuid = %(task)s::uuid and d.callback_url is not null

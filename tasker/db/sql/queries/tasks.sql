@@ -15,7 +15,7 @@ select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'templa
     t.held - case when t.held > 0 then (select count(*) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')
       else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete
-        and m.subject = t.task_uuid and m.kind = 'x'), 'deadline_at', d.deadline_at,
+        and m.subject = t.task_uuid and m.kind = 'x'), 'deadline_at', d.deadline_at, 'tenant', t.tenant,
   'waits_until', case when t.waits then (select min(m.due_at) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
         and m.kind in ('r', 'b')) end,
@@ -131,7 +131,8 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
       'reported', tasker.reported(p, s),
-      'unserved', case when s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s) then ts.handler end,
+      'unserved', case when s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s)
+        then tasker.served_by(ts) end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
@@ -168,7 +169,7 @@ select t.task_uuid::text, t.template_id from tasker.tasks t where t.task_uuid = 
 select t.task_uuid::text from tasker.tasks t where t.task_uuid between %(lowest)s::uuid and %(highest)s::uuid
   and (%(namespaces)s::text[] is null or t.namespace_id in (
     select n.namespace_id from tasker.task_namespaces n where n.name = any (%(namespaces)s)))
-order by t.task_uuid desc limit %(limit)s
+  and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s)) order by t.task_uuid desc limit %(limit)s
 
 -- name: open_beside
 -- The number of other open tasks: in the task's namespace, and in others.
@@ -181,9 +182,8 @@ where o.task_uuid = %(task)s and not t.complete
 -- These tasks, the newest first; `unserved` is the handler of the first step that waits because no worker
 -- serves it, `paused` the oldest pause of a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status,
-  t.priority, t.total,
-  t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
-    select ts.handler from tasker.workflow_steps s
+  t.priority, t.total, t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
+    select tasker.served_by(ts) from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     where s.task_uuid = t.task_uuid and tasker.has_no_live_worker(s)
       and s.ordinal = any (array(select unnest(tasker.unserved_ordinals(ns.name, t.template_id))))

@@ -37,6 +37,7 @@ OTHERS = (
     "delay",
     "expires_in",
     "deadline",
+    "tenant",
     "reason",
     "idempotency_key",
     "correlation_id",
@@ -86,7 +87,8 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
     except TaskerError as error:
         problem = problem_of(error)
         return _page(request, plan, filled, problem["status"], problem)
-    return redirect(request, f"tasks/{submitted.task_uuid}", "The task is submitted.")
+    message = "A task with this unique key runs: this one." if submitted.unique else "The task is submitted."
+    return redirect(request, f"tasks/{submitted.task_uuid}", message)
 
 
 def _filled(plan: Plan, form: Form) -> Filled:
@@ -119,6 +121,7 @@ def _request(filled: Filled, caller: str | None) -> TaskRequest:
         delay=others["delay"] or None,
         expires_in=others["expires_in"] or None,
         deadline=others["deadline"] or None,
+        tenant=others["tenant"] or None,
     )
 
 

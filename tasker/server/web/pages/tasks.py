@@ -13,7 +13,7 @@ from starlette.responses import Response
 from tasker.engine.states.task import TaskState
 from tasker.errors import UsageError
 from tasker.operations.permissions import Permission
-from tasker.server.auth.gate import actor_of, namespaces_of, needs
+from tasker.server.auth.gate import actor_of, namespaces_of, needs, tenants_of
 from tasker.server.covering import may_search_inputs, redact_tasks
 from tasker.server.cursors import cursor_after, cursor_of
 from tasker.server.errors import problem_of
@@ -30,7 +30,7 @@ PER_PAGE = 50
 Cursor = Annotated[str, Query(max_length=200)]
 
 
-@routes.get("/tasks", **needs(Permission.TASKS_LIST, confines=True))
+@routes.get("/tasks", **needs(Permission.TASKS_LIST, confines=True, tenants=True))
 async def list_tasks(
     request: Request,
     q: Annotated[str, Query(max_length=255)] = "",
@@ -53,7 +53,7 @@ async def which_tasks(request: Request, search: Search) -> TaskFilter:
     """Return the filter of the tasks that the caller may see. Raises `UsageError` for invalid filters."""
     if search.field:
         await may_search_inputs(request, search.namespace)
-    return search.filter(names(namespaces_of(request)), datetime.now(UTC))
+    return search.filter(names(namespaces_of(request)), datetime.now(UTC), names(tenants_of(request)))
 
 
 async def _turned(request: Request, search: Search, cursor: str, back: str) -> ListPage:
@@ -105,6 +105,8 @@ def _page(
 
 async def _search(request: Request, text: str) -> Response:
     """Redirect to the page of the only match; list the matches if there are several."""
+    if tenants_of(request) is not None:  # other matches are for all tenants
+        return redirect(request, "tasks", tag=text)
     match = await program_of(request).search.find(text, namespaces=namespaces_of(request))
     if match.kind in ("tasks", "templates") and len([*match.identifiers, *match.templates]) > 1:
         return page(request, "sought.html", text=text, sought=match, most=MOST_NAMED)

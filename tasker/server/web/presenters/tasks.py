@@ -42,6 +42,7 @@ OPTIONS = {
     "version": "version",
     "initiator": "initiator",
     "source": "source-system",
+    "tenant": "tenant",
     "correlation": "correlation-id",
     "fingerprint": "fingerprint",
     "field": "field",
@@ -60,6 +61,7 @@ class Search(AddressWords):
     tag: str = ""
     initiator: str = ""
     source: str = ""
+    tenant: str = ""
     correlation: str = ""
     fingerprint: str = ""
     field: str = ""
@@ -82,8 +84,9 @@ class Search(AddressWords):
         """Sort order as cursors name it."""
         return "created_at" if self.oldest_first else "-created_at"
 
-    def filter(self, namespaces: list[str] | None, now: datetime) -> TaskFilter:
-        """Return the filter of the tasks in these namespaces. Raises `UsageError` for invalid filters."""
+    def filter(self, namespaces: list[str] | None, now: datetime, tenants: list[str] | None = None) -> TaskFilter:
+        """Return the filter of the tasks in these namespaces and of these tenants. Raises `UsageError` for invalid
+        filters."""
         return TaskFilter(
             namespace=self.namespace or None,
             status=self.status if self.status and self.status != OPEN else None,
@@ -91,6 +94,7 @@ class Search(AddressWords):
             version=self.version or None,
             initiator=self.initiator or None,
             source_system=self.source or None,
+            tenant=self.tenant or None,
             tags=self.tag.split(),
             correlation_id=checked(self.correlation) if self.correlation else None,
             created_after=self._after(now),
@@ -98,6 +102,7 @@ class Search(AddressWords):
             fingerprint=self.fingerprint or None,
             context=context_of(self.field) if self.field else None,
             namespaces=namespaces,
+            tenants=tenants,
             open=self.status == OPEN,
         )
 

@@ -26,10 +26,9 @@ SHARED = {
     "template_events",
     *("domain_events", "event_positions", "unplaced_events"),  # which have a retention of their own
     *("domain_events_pruned", "event_subscribers", "event_deliveries"),
-    "task_namespaces",
-    *("named_tasks", "named_steps"),
+    *("task_namespaces", "named_tasks", "named_steps"),
     *("templates", "template_steps", "template_edges"),
-    *("template_limits", "limit_rules", "limit_notes", "limit_buckets"),
+    *("template_limits", "limit_rules", "limit_notes", "limit_buckets", "submission_buckets"),
     *("schedules", "schedule_fires"),  # whose history has a limit of its own
     *("enqueue_counters", "dlq_counters"),
     "staleness_settings",
@@ -193,6 +192,7 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
         "insert into tasker.pauses (namespace_id, task_uuid, actor, reason, paused_at) values (1, %s, 'a', '', now())",
         task,
     )
+    lab.one.execute("insert into tasker.unique_keys values (1, 'flow', 'x', %s)", task)
     lab.two.core("replay_plan", {"rate": 10, "actor": "ann", "why": "", "limit": 10})
     lab.one.execute("update tasker.dlq_replays set state = 'cancelled', finished_at = now()")
     lab.one.execute("update tasker.tasks_dlq set resolution_status = 'permanently_failed' where task_uuid = %s", task)

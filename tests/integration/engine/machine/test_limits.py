@@ -42,15 +42,18 @@ class Limited(RuleBasedStateMachine):
         limit=st.integers(1, 3),
         window=st.sampled_from([1, 2, 2000]),
         on_limit=st.sampled_from([None, None, "wait", "cancel_new", "cancel_running"]),
+        named=st.booleans(),
     )
-    def begin(self, limit: int, window: int, on_limit: str | None) -> None:
+    def begin(self, limit: int, window: int, on_limit: str | None, named: bool) -> None:
         self.stack = ExitStack()
         self.lab = Lab(self.url, window)
         self.stack.callback(self.lab.close)
         self.workers = [self.lab.one, self.lab.two, self.lab.session()]
         for worker in self.workers:
             worker.execute(f"set lock_timeout = '{LONGEST_WAIT}'")
-        self.limit = limit
+        self.limit, self.named, self.shared = limit, named, f"{self.lab.namespace} shared"
+        if named:
+            self._declare(limit, rate=True)
         self.plan = self._plan(limit)
         if on_limit is not None:  # at most two tasks of a customer
             rule = StepLimit(f"task {self.lab.namespace}", KEY, 2, on_limit=on_limit)
@@ -60,13 +63,19 @@ class Limited(RuleBasedStateMachine):
         self.open: ExitStack | None = None
 
     def _plan(self, limit: int) -> Plan:
-        name = f"{self.lab.namespace} shared"
-        rule = {"name": name, "key": KEY, "max_running": limit}
+        rule = {"name": self.shared, "key": KEY} | ({} if self.named else {"max_running": limit})
         return self.lab.plan(
             Spec("first", limits=(rule,)),
             Spec("plain", depends_on=("first",)),
             Spec("last", depends_on=("first",), limits=(rule,)),
             name="machine",
+        )
+
+    def _declare(self, limit: int, rate: bool) -> None:
+        """Numbers of a configuration; with a rate the permits are marked by claims, and there are always tokens."""
+        numbers = {"rate": 1e6, "burst": 1e6} if rate else {"rate": None, "burst": None}
+        self.lab.one.core(
+            "declare_limits", {"changed_at": None, "limits": [{"name": self.shared, "concurrency": limit, **numbers}]}
         )
 
     def _try(self, call: Callable[[], Any], session: Session | None = None) -> Any:
@@ -160,12 +169,13 @@ class Limited(RuleBasedStateMachine):
         with self._checked():
             self._try(lambda: self.lab.one.core("pause" if begins else "resume", {**target, **WHY}))
 
-    @rule(limit=st.integers(1, 3))
-    def change(self, limit: int) -> None:
+    @rule(limit=st.integers(1, 3), rate=st.booleans())
+    def change(self, limit: int, rate: bool) -> None:
         with self._checked():
-            self._try(
-                lambda: self.lab.one.execute("select tasker.set_limit(%s, %s)", f"{self.lab.namespace} shared", limit)
-            )
+            if self.named:
+                self._try(lambda: self._declare(limit, rate))
+            else:
+                self._try(lambda: self.lab.one.execute("select tasker.set_limit(%s, %s)", self.shared, limit))
             self.limit = max(self.limit, limit)
 
     @rule()

@@ -7,9 +7,10 @@ import pytest
 from tasker.clock import new_task_uuid
 from tasker.engine.plans import PlanStore
 from tasker.errors import Overloaded
-from tasker.resilience.pressure import DepthLimits, Level
+from tasker.resilience.pressure import Level
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.submit import Submission, Submitter
+from tasker.settings.queues import DepthThresholds
 from tests.integration.engine.protocol.conftest import Orchestra
 from tests.support.random_plans import Spec
 
@@ -25,7 +26,7 @@ class Time:
 
 
 def admission(orchestra: Orchestra, time: Time) -> SubmissionAdmission:
-    return SubmissionAdmission(orchestra.engine, time, DepthLimits(critical=10, overflow=20))  # type: ignore[arg-type]
+    return SubmissionAdmission(orchestra.engine, time, DepthThresholds(critical_threshold=10, overflow_threshold=20))  # type: ignore[arg-type]
 
 
 async def test_enqueued_held_and_paused_steps_all_count(orchestra: Orchestra) -> None:

@@ -13,8 +13,7 @@ from tasker.clock import SystemClock
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Result
 from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseUnavailable
-from tasker.execution.completer import Completer
-from tasker.execution.completion_buffer import CompletionBuffer
+from tasker.execution.completer import Completer, CompletionBuffer
 from tasker.execution.report_buffer import ReportBuffer
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
@@ -22,7 +21,6 @@ from tasker.execution.worker import MOST_TOGETHER, Worker
 from tasker.handlers.claims import Claim, Success
 from tasker.json_values import JsonText
 from tasker.resilience.breakers import Breakers
-from tasker.resilience.pressure import BufferLimits
 from tests.unit.execution.bench import PATIENCE
 
 NOTHING: Any = None
@@ -44,7 +42,7 @@ class Rig:
         """What goes wrong when children are started."""
         self.lost = 0
         self.slots = Slots(CONCURRENCY)
-        self.buffer = CompletionBuffer(self.slots, BufferLimits())
+        self.buffer = CompletionBuffer(self.slots)
         breakers = Breakers(SystemClock())
         self.worker = Worker(
             "worker",

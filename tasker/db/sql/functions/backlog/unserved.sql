@@ -59,7 +59,7 @@ begin
     from lost l where b.workflow_step_uuid = l.workflow_step_uuid
   )
   insert into tasker.unserved_steps as u (workflow_step_uuid, claim_token, callable, since)
-  select l.workflow_step_uuid, l.claim_token, ts.handler, tasker.now()
+  select l.workflow_step_uuid, l.claim_token, tasker.served_by(ts), tasker.now()
   from lost l join tasker.template_steps ts on ts.template_id = l.template_id and ts.ordinal = l.ordinal
   on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token,
     callable = excluded.callable, since = excluded.since where u.claim_token <> excluded.claim_token;
@@ -76,7 +76,8 @@ create or replace function tasker.record_unreadable_templates(p_judged tasker.ju
 language plpgsql as $$
 begin
   insert into tasker.unserved_steps as u (workflow_step_uuid, claim_token, callable, since)
-  select j.step_uuid, j.token, coalesce(j.note->>'unserved', (select ts.handler from tasker.template_steps ts
+  select j.step_uuid, j.token, coalesce(j.note->>'unserved', (select tasker.served_by(ts)
+    from tasker.template_steps ts
     where ts.template_id = j.template_id and ts.ordinal = j.ordinal)), p_now
   from unnest(p_judged) j where tasker.kind_notes_unserved(j.kind) and j.note ?| '{unserved,unreadable}'
   on conflict (workflow_step_uuid) do update set claim_token = excluded.claim_token,
@@ -89,6 +90,42 @@ begin
     where tasker.kind_notes_unserved(j.kind) and j.note ?| '{unserved,unreadable}' group by j.worker_uuid) r
   where w.worker_uuid = r.worker_uuid;
 end
+$$;
+
+-- What a worker needs to run a step, in words: the handler, the tags that it requires, several slots.
+create or replace function tasker.served_by(p_step tasker.template_steps) returns text
+language sql immutable parallel safe as $$
+  select p_step.handler || case cardinality(p_step.requires) when 0 then ''
+    when 1 then ' with the tag ' || p_step.requires[1]
+    else ' with the tags ' || array_to_string(p_step.requires, ', ') end
+    || case when p_step.slots > 1 then ' with ' || p_step.slots || ' slots' else '' end
+$$;
+
+-- The largest number of slots of a live worker of the namespace, if the step uses more; else null.
+create or replace function tasker.too_few_slots(p_namespace text, p_template int, p_ordinal int) returns int
+language sql stable as $$
+  select m.slots from tasker.template_steps ts
+  cross join lateral (select max(w.concurrency) as slots from tasker.workers w
+    where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null
+      and w.lease_until > tasker.now() and p_namespace = any (w.namespaces)) m
+  where ts.template_id = p_template and ts.ordinal = p_ordinal and ts.slots > m.slots
+$$;
+
+-- The tags that a step requires and no live worker of the namespace has; all of them, if each has only some.
+-- Null if a worker has all, or the step requires none.
+create or replace function tasker.missing_tags(p_namespace text, p_template int, p_ordinal int)
+returns text[]
+language sql stable as $$
+  with live as materialized (
+    select w.tags from tasker.workers w
+    where w.kind = 'worker' and w.stopped_at is null and w.draining_at is null
+      and w.lease_until > tasker.now() and p_namespace = any (w.namespaces)
+  )
+  select case when exists (select from live l where l.tags @> ts.requires) then null
+    else coalesce((select array_agg(r.tag order by r.tag) from unnest(ts.requires) as r (tag)
+      where not exists (select from live l where r.tag = any (l.tags))), ts.requires) end
+  from tasker.template_steps ts where ts.template_id = p_template and ts.ordinal = p_ordinal
+    and cardinality(ts.requires) > 0
 $$;
 
 -- The steps of a template that no worker takes now: no live worker serves the namespace, or every one that

@@ -107,6 +107,11 @@ begin
   ), begun as (   -- permits of rates
     delete from tasker.limit_permits p using claimed c, tasker.limit_rules r
     where p.subject = c.workflow_step_uuid and r.rule_id = p.rule_id and r.rate is not null
+      and r.max_running is null
+  ), marked as (   -- those of rules that count what runs, too
+    update tasker.limit_permits p set claimed = true from claimed c, tasker.limit_rules r
+    where p.subject = c.workflow_step_uuid and r.rule_id = p.rule_id and r.rate is not null
+      and r.max_running is not null
   ), counted as (
     select tasker.count_enqueued(array_agg(c.namespace_id), array_agg(-1)) from claimed c having count(*) > 0
   )

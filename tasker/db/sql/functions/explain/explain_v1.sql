@@ -139,10 +139,14 @@ as $$
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
         when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
       when o.pause is not null then 'paused'
-      when o.rule_id is not null then case when (select r.rate from tasker.limit_rules r
-          where r.rule_id = o.rule_id) is null then 'limited' else 'rated' end
+      when o.rule_id is not null then case when tasker.lacks_tokens(o.rule_id, o.value) then 'rated'
+        else 'limited' end
       when o.takers->>'takers' = '0' then case when o.takers->'refused_by' = '[]' then 'nobody'
-        when o.takers->'refused' = o.takers->'unreadable' then 'unreadable' else 'unserved' end
+        when o.takers->'refused' = o.takers->'unreadable' then 'unreadable'
+        when (select tasker.missing_tags(t.namespace, t.template_id, o.ordinal) from task t) is not null
+        then 'untagged'
+        when (select tasker.too_few_slots(t.namespace, t.template_id, o.ordinal) from task t) is not null
+        then 'oversized' else 'unserved' end
       when o.state = 'pending' then case when o.rank is null then 'not_queued' when o.paused then 'pause_over'
         when exists (select from tasker.task_namespaces n where n.namespace_id = o.namespace_id and n.ordered)
           then 'outranked' else 'held' end
@@ -162,7 +166,8 @@ as $$
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
       when j.reason in ('limited', 'rated') then jsonb_build_object('key', j.rule_id || ' ' || j.value)
-      when j.reason in ('unserved', 'unreadable') or j.refused then jsonb_build_object('ordinal', j.ordinal)
+      when j.reason in ('unserved', 'unreadable', 'untagged', 'oversized')
+        or j.refused then jsonb_build_object('ordinal', j.ordinal)
       else '{}' end as extra
     from judged j
   ), grouped as (
@@ -207,13 +212,25 @@ as $$
   ), every as (
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)
-      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable', 'held',
-          'outranked') then
+      when g.reason in ('queued', 'no_slots', 'asleep', 'nobody', 'unserved', 'unreadable',
+          'untagged', 'oversized', 'held', 'outranked') then
         coalesce((select takers.of_ordinal from takers)->(g.ordinals[1])::text, f.takers)
         || jsonb_build_object('enqueued', f.enqueued, 'namespace', t.namespace,
           'handlers', case when g.reason in ('nobody', 'unserved') then (
           select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
-          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end)
+          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end,
+          'lacking', case when g.reason = 'unserved' then (   -- resources that workers with a handler do not have
+          select jsonb_agg(distinct split_part(l.pair, ' ', 2)) from unnest(g.ordinals) as o (ordinal)
+          join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal
+          join alive w on w.serves
+          join tasker.worker_callables c on c.worker_uuid = w.worker_uuid
+          cross join unnest(c.lacking) as l (pair) where split_part(l.pair, ' ', 1) = ts.handler) end,
+          'tags', case when g.reason = 'untagged' then
+          to_jsonb(tasker.missing_tags(t.namespace, t.template_id, g.ordinals[1])) end,
+          'most', case when g.reason = 'oversized' then
+          tasker.too_few_slots(t.namespace, t.template_id, g.ordinals[1]) end,
+          'needed', case when g.reason = 'oversized' then (select ts.slots from tasker.template_steps ts
+            where ts.template_id = t.template_id and ts.ordinal = g.ordinals[1]) end)
         else '{}' end as extra, g.first
     from grouped g cross join fact f cross join task t
     union all
@@ -230,7 +247,7 @@ as $$
     where t.gates & 256 <> 0 and t.step is null
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun',
-        'unserved', 'unreadable', 'nobody',
+        'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'scheduled',
         'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
     from every e

@@ -29,7 +29,8 @@ language sql stable as $$
           where p.rule_id = w.rule_id and p.value = w.value order by p.granted_at, p.subject limit 3) p))
       from tasker.limit_waiters w join tasker.limit_rules r using (rule_id)
       where w.workflow_step_uuid = s.workflow_step_uuid)
-    when p_reason in ('unserved', 'unreadable', 'nobody') then jsonb_build_object('refused_since', (
+    when p_reason in ('unserved', 'unreadable', 'untagged', 'oversized', 'nobody')
+    then jsonb_build_object('refused_since', (
       select u.since from tasker.unserved_steps u
       where u.workflow_step_uuid = s.workflow_step_uuid and u.claim_token = s.claim_token))
     when p_reason in ('queued', 'no_slots', 'asleep')

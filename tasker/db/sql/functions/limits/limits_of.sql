@@ -29,17 +29,26 @@ language sql immutable parallel safe as $$
 $$;
 
 -- The number of permits of a key that are free: below zero after its limit was lowered; as many as an integer
--- holds without a limit. For a rate: the tokens that are there, of which as many as a burst has may wait for
--- their claims, so that an outage does not save up more. The caller has the lock of the key (grant_permits),
--- and this is a later statement.
+-- holds without a limit. For a rate: no more than the tokens that are there, of which as many as a burst has
+-- may wait for their claims, so that an outage does not save up more. The caller has the lock of the key
+-- (grant_permits), and this is a later statement.
 create or replace function tasker.free_permits(p_rule int, p_value text) returns int
 language sql stable as $$
-  select case when r.rate is null then coalesce(r.max_running, 2147483647) - u.permits
-    else least(greatest(floor(r.burst), 1) - u.permits,
-      floor(r.burst - tasker.used_tokens(p_rule, p_value) + 1e-6))::int end
-  from tasker.limit_rules r cross join lateral (select count(*)::int as permits from tasker.limit_permits p
-    where p.rule_id = r.rule_id and p.value = p_value) u
+  select least(coalesce(r.max_running, 2147483647) - u.permits,
+    case when r.rate is not null then least(greatest(floor(r.burst), 1) - u.unclaimed,
+      floor(r.burst - tasker.used_tokens(p_rule, p_value) + 1e-6)) end)::int
+  from tasker.limit_rules r cross join lateral (
+    select count(*)::int as permits, (count(*) filter (where not p.claimed))::int as unclaimed
+    from tasker.limit_permits p where p.rule_id = r.rule_id and p.value = p_value) u
   where r.rule_id = p_rule
+$$;
+
+-- True if a key lacks tokens of its rate, and nothing else: the next one comes without the end of a step.
+create or replace function tasker.lacks_tokens(p_rule int, p_value text) returns boolean
+language sql stable as $$
+  select r.rate is not null and (r.max_running is null or (select count(*) from tasker.limit_permits p
+      where p.rule_id = r.rule_id and p.value = p_value) < r.max_running)
+  from tasker.limit_rules r where r.rule_id = p_rule
 $$;
 
 -- The tokens of a rate that are used now: they come back one by one.

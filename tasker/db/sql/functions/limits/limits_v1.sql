@@ -2,7 +2,8 @@
 -- number. Steps are counted to 10,000 for each limit, and to 1,000 for each key.
 -- p_args: {name (null: all), limits, keys: maximum numbers}.
 -- Returns: {limits: [{name, most: number of permits of each key, null without a limit; rate: attempts per
---   second, burst, changed_at, running, waiting, keys: [{value, running, waiting, since: when the longest
+--   second, burst, changed_at, declared_at: of a configuration, templates: the first 20 that name a limit
+--   of a configuration, running, waiting, keys: [{value, running, waiting, since: when the longest
 --   running one got its permit}] of those for which steps wait, and of others up to that number, more_keys:
 --   true if there may be more}], more: true if there are more limits}.
 create or replace function tasker.limits_v1(p_args jsonb) returns jsonb
@@ -34,7 +35,9 @@ as $$
   )
   select jsonb_build_object('limits', (
     select coalesce(jsonb_agg(jsonb_build_object('name', r.name, 'most', r.max_running, 'rate', r.rate,
-      'burst', r.burst, 'changed_at', r.changed_at, 'running', (select count(*)
+      'burst', r.burst, 'changed_at', r.changed_at, 'declared_at', r.declared_at,
+      'templates', case when r.declared_at is null then '[]' else tasker.templates_of_limit(r.rule_id) end,
+      'running', (select count(*)
         from (select from tasker.limit_permits p where p.rule_id = r.rule_id limit 10000) p),
       'waiting', (select count(*)
         from (select from tasker.limit_waiters w where w.rule_id = r.rule_id limit 10000) w),
@@ -52,4 +55,15 @@ as $$
       order by r.name), '[]')
     from (select * from rules order by name limit tasker.required(p_args, 'limits')::int) r),
     'more', (select count(*) from rules) > tasker.required(p_args, 'limits')::int)
+$$;
+
+-- The first 20 templates whose registered versions name a limit, by namespace and name.
+create or replace function tasker.templates_of_limit(p_rule int) returns jsonb
+language sql stable as $$
+  select coalesce(jsonb_agg(x.name order by x.name), '[]') from (
+    select distinct ns.name || '/' || n.name as name
+    from tasker.named_tasks n join tasker.task_namespaces ns using (namespace_id)
+    where exists (select from tasker.template_limits l
+      where l.template_id = n.template_id and l.rule_id = p_rule)
+    order by 1 limit 20) x
 $$;

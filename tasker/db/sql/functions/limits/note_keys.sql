@@ -29,8 +29,7 @@ begin
       select d.rule_id, d.value, case when tasker.free_permits(d.rule_id, d.value) > 0 then 20
         else greatest(20, least(600000, tasker.next_token_ms(d.rule_id, d.value))) end as in_ms
       from (select distinct k.rule_id, k.value from unnest(p_rules, p_values) as k (rule_id, value)) d
-      join tasker.limit_rules r on r.rule_id = d.rule_id
-      where (r.rate is not null or tasker.free_permits(d.rule_id, d.value) > 0)
+      where (tasker.lacks_tokens(d.rule_id, d.value) or tasker.free_permits(d.rule_id, d.value) > 0)
         and tasker.has_waiters(d.rule_id, d.value)) k
     group by k.in_ms
   loop

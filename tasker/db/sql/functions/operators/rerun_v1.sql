@@ -33,11 +33,12 @@ begin
   end if;
 
   insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context,
-    context_bytes, initiator, source_system, reason, tags, requested_at, deadline_at)
+    context_bytes, initiator, source_system, reason, tags, requested_at, callback_url, deadline_at)
   select v_id, v_draft->>'identity', v_id, d.correlation_id, v_draft->'context',
     pg_column_size(v_draft->'context'), v_draft->>'initiator', v_draft->>'source_system',
     -- as much time
-    v_draft->>'reason', d.tags, v_now, v_now + (d.deadline_at - greatest(d.requested_at, v_task.run_at))
+    v_draft->>'reason', d.tags, v_now, d.callback_url,
+    v_now + (d.deadline_at - greatest(d.requested_at, v_task.run_at))
   from tasker.task_details d where d.task_uuid = v_task.task_uuid;
 
   with steps as materialized (
@@ -90,11 +91,11 @@ begin
   into v_total, v_reused, v_ready from created c;
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority, sort_key,
-    graph_version, next_seq, total, done, gates, created_at, updated_at)
+    graph_version, next_seq, total, done, gates, tenant, created_at, updated_at)
   values (v_id, v_task.named_task_uuid, v_task.namespace_id, v_task.template_id, tasker.path_end(v_path),
     v_task.priority,
     1 + tasker.path_length(v_path), v_task.graph_version, v_task.next_seq, v_total, v_reused, v_task.gates,
-    v_now, v_now);
+    v_task.tenant, v_now, v_now);
   insert into tasker.task_moves (task_uuid, path, sort_key, metadata, created_at)
   values (v_id, v_path, 1 + tasker.path_length(v_path), p_args->'n', v_now);
 

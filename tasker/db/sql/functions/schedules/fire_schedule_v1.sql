@@ -46,12 +46,17 @@ begin
   end if;
 
   with given as (
-    select f.*, case when f.outcome = 'fired' then coalesce(
+    -- one whose task was not created because another of its unique key runs is skipped
+    select f.fire_at, f.kind, case when r.skipped then 'skipped' else f.outcome end as outcome,
+      case when r.skipped then coalesce(f.detail, '{}')
+        || jsonb_build_object('running', v_answer->'running'->(f.task->>'id')->0) else f.detail end as detail,
+      case when f.outcome = 'fired' and not r.skipped then coalesce(
       (select t.task_uuid from tasker.tasks t where t.task_uuid = (f.task->>'id')::uuid),
       (select d.task_uuid from tasker.task_details d
         where d.identity_hash = f.task->>'identity')) end as task_uuid
     from jsonb_to_recordset(p_args->'fires') as f (fire_at timestamptz, kind text, outcome text,
       detail jsonb, task jsonb)
+    cross join lateral (select (v_answer->'running' ? (f.task->>'id')) is true as skipped) r
   ), recorded as (
     insert into tasker.schedule_fires as f (schedule_uuid, fire_at, kind, outcome, task_uuid,
       decided_at, detail)

@@ -8,16 +8,19 @@
 -- A template that is not the expected one creates nothing and the answer is `forgotten`: a client may
 -- remember the identifier of a template that means another one, after the database was restored to an earlier
 -- moment or created anew.
--- Locks: identities, namespace, pauses (shared), counters. Identities are inserted in their order, so that
---   two submissions never wait for each other in a circle.
+-- Tasks of a template with a unique key are not created while a task of the same key runs, which is answered.
+-- Locks: unique keys, identities, namespace, pauses (shared), counters. Unique keys and identities are
+--   inserted in their order, so that two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
---   parent_correlation, initiator, source_system, reason, tags, trace, run_at, delay_ms, expires_ms, deadline
---   or deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
+--   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
+--   tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
+--   deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
--- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten}; for claimed roots `claims`
---   and `tasks` as in claim_v1.
+-- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
+--   steps]} of the tasks that run under the same unique key}; for claimed roots `claims` and `tasks` as in
+--   claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -44,6 +47,9 @@ declare
   v_starts timestamptz[]; -- by task: until when all of it waits; null: it begins at once
   v_times jsonb := '{}';  -- by step of these
   v_soonest timestamptz;
+  v_running jsonb := '{}';  -- by task that is not created: the one of the same unique key
+  v_tenants jsonb;        -- by task
+  v_callbacks uuid[];     -- tasks that have one: their ends are events
   v_expiries jsonb;       -- by task
   v_deadlines jsonb;      -- by task
   v_room int;
@@ -73,23 +79,28 @@ begin
     raise exception 'there is no template %', v_template using errcode = 'no_data_found';
   end if;
 
+  if v_gates & 32 <> 0 then
+    v_running := tasker.take_unique_keys(v_template, p_args->'tasks');
+  end if;
   with given as (
     select t.*, s.start,
       coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
     from jsonb_to_recordset(p_args->'tasks') as t (id uuid, identity text, context jsonb, priority int,
       correlation uuid, parent_correlation uuid, initiator text, source_system text, reason text,
-      tags jsonb, trace jsonb,
+      tags jsonb, trace jsonb, tenant text, callback text,
       run_at timestamptz, delay_ms numeric, expires_ms numeric, deadline timestamptz, deadline_ms numeric)
     cross join lateral (select case when t.run_at > v_now then t.run_at
         when t.delay_ms > 0 then v_now + tasker.ms(t.delay_ms) end as start) s
   ), detailed as (
     insert into tasker.task_details (task_uuid, identity_hash, correlation_id, parent_correlation_id, context,
-      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at)
+      context_bytes, initiator, source_system, reason, tags, trace, requested_at, deadline_at,
+      callback_url)
     select g.id, g.identity, coalesce(g.correlation, g.id), g.parent_correlation, coalesce(g.context, '{}'),
       pg_column_size(coalesce(g.context, '{}')), coalesce(g.initiator, 'unknown'),
       coalesce(g.source_system, 'unknown'), coalesce(g.reason, ''),
-      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at
-    from given g order by g.identity
+      array(select jsonb_array_elements_text(coalesce(g.tags, '[]'))), g.trace, v_now, g.deadline_at,
+      g.callback
+    from given g where not v_running ? g.id::text order by g.identity
     on conflict (identity_hash) do nothing returning task_uuid
   )
   select array_agg(g.id order by g.start nulls first, g.priority desc nulls last, g.id),
@@ -97,13 +108,15 @@ begin
     array_agg(g.start order by g.start nulls first, g.priority desc nulls last, g.id), min(g.start),
     jsonb_object_agg(g.id, coalesce(g.start, v_now) + tasker.ms(g.expires_ms))
       filter (where g.expires_ms is not null),
-    jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null)
-  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines
+    jsonb_object_agg(g.id, g.deadline_at) filter (where g.deadline_at is not null),
+    jsonb_object_agg(g.id, g.tenant) filter (where g.tenant is not null),
+    array_agg(g.id) filter (where g.callback is not null)
+  into v_created, v_priorities, v_starts, v_soonest, v_expiries, v_deadlines, v_tenants, v_callbacks
   from given g
   -- a hashed look-up, whatever the settings, not a join
   where (g.id in (select d.task_uuid from detailed d)) is true;
   if v_created is null then
-    return jsonb_build_object('created', '[]'::jsonb);
+    return jsonb_build_object('created', '[]'::jsonb) || tasker.running_tasks(v_running);
   end if;
 
   if not v_ordered and 0 <> any (v_priorities) then
@@ -152,11 +165,13 @@ begin
   v_path := tasker.placed_path(tasker.path_code('pending'), v_place);
 
   insert into tasker.tasks (task_uuid, named_task_uuid, namespace_id, template_id, state, priority,
-    sort_key, next_seq, total, active, held, created_at, updated_at, waiter, gates, run_at)
+    sort_key, next_seq, total, active, held, created_at, updated_at, waiter, gates, run_at, tenant)
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
     p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now,
-    (p_args->>'waiter')::uuid, v_gates | case when v_deadlines ? c.id::text then 256 else 0 end, c.start
+    (p_args->>'waiter')::uuid, v_gates & ~32 | case when v_deadlines ? c.id::text then 256 else 0 end
+    | case when c.id = any (v_callbacks) then 512 else 0 end, c.start,
+    v_tenants->>c.id::text
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)
   cross join lateral (select greatest(0,
       least(cardinality(v_roots), v_room - (c.n::int - 1) * cardinality(v_roots)))) as e (enqueued)
@@ -263,6 +278,6 @@ begin
   return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now,
     'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null or v_ordered
       or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots))))
-  || coalesce(v_started, '{}');
+  || coalesce(v_started, '{}') || tasker.running_tasks(v_running);
 end
 $$;

@@ -3,10 +3,12 @@
 -- are not ready (they would be in the way of others); and one slice of limits (tasker.mend_limits). In
 -- namespaces not checked for `every_ms`, it corrects counters of enqueued steps that differ from the rows,
 -- deletes pauses of ended tasks, and retries one unserved step of each kind where a worker may have its
--- handler by now: an expired lease may have been renewed, or the step tried before was cancelled.
+-- handler by now: an expired lease may have been renewed, or the step tried before was cancelled. It then
+-- deletes submission buckets that are full, too.
 -- Continues to change marks for a pause (tasker.marks_v1). Wakes workers of ordered namespaces whose steps
 -- wait: the process that should have done so may have died after its commit. Counts its repairs.
--- Locks: as marks_v1, as mend_held, as mend_limits, namespaces (skips), pauses, backlog (skips), counters.
+-- Locks: as marks_v1, as mend_held, as mend_limits, namespaces (skips), pauses, backlog (skips), submission
+--   buckets (skips), counters.
 -- p_args: {every_ms, slice, begin (true: a new pass over the backlog begins), on_blocked}.
 -- Returns: {repaired: {kind: n}, finished: {task: state}, waiters, more: true if marks are left to change,
 --   slices: true if there are backlogged steps behind this slice}.
@@ -36,6 +38,10 @@ begin
     delete from tasker.pauses p using tasker.tasks t
     where t.task_uuid = p.task_uuid and p.namespace_id = any (v_namespaces) and tasker.task_is_final(t.state);
     perform tasker.probe_unserved(v_namespaces);
+    delete from tasker.submission_buckets b where b.ctid = any (array(
+      -- as if it had never been used
+      select x.ctid from tasker.submission_buckets x where x.full_at < v_now - interval '1 minute'
+      limit 1000 for update skip locked));
     v_answer := jsonb_set(v_answer, '{repaired,enqueued_miscounted}',
       to_jsonb(tasker.recount_enqueued(v_namespaces)));
   end if;

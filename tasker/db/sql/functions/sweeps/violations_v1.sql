@@ -122,7 +122,9 @@ begin
   where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (
     select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
     where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal)
-      and (r.rate is null or s.state = 'enqueued' and s.attempts = 0)
+      and (r.rate is null or s.state = 'enqueued' and s.attempts = 0
+        -- a number that a rate got later counts what begins from then on
+        or r.max_running is not null and s.started_at > r.changed_at)
       and not exists (select from tasker.limit_permits p where p.rule_id = l.rule_id
         and p.subject = case when l.ordinal < 0 then s.task_uuid else s.workflow_step_uuid end))
   union all

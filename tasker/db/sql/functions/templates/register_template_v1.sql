@@ -6,7 +6,8 @@
 --   fleet's defaults.
 -- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same
 --   content, whatever its defaults; or {template, refused: true} if the name and version exist with other
---   content and `force` is not set.
+--   content and `force` is not set; or {unknown_limits, known_limits: [name...]} if a step names a limit of
+--   no configuration.
 create or replace function tasker.register_template_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -17,6 +18,7 @@ declare
   v_namespace constant int := tasker.namespace_id(v_plan->>'namespace');
   v_template int;
   v_named_task tasker.named_tasks;
+  v_unknown text[];
 begin
   -- An unchanged template needs no lock: else an open transaction of a client that submits would make others
   -- wait.
@@ -32,6 +34,12 @@ begin
     end if;
   end if;
 
+  v_unknown := tasker.unknown_limits(v_plan);
+  if cardinality(v_unknown) > 0 then
+    return jsonb_build_object('unknown_limits', to_jsonb(v_unknown), 'known_limits', (
+      select coalesce(jsonb_agg(r.name order by r.name), '[]') from tasker.limit_rules r
+      where r.declared_at is not null));
+  end if;
   insert into tasker.named_tasks (namespace_id, name, version)
   values (v_namespace, v_plan->>'name', v_plan->>'version')
   on conflict (namespace_id, name, version) do nothing;

@@ -14,9 +14,10 @@ begin
   update tasker.workers set unserved = '{}', unreadable = '{}',
     namespaces = array(select jsonb_array_elements_text(p_args->'namespaces'))
   where worker_uuid = p_worker;
-  insert into tasker.worker_callables (worker_uuid, callables)
-  values (p_worker, array(select jsonb_array_elements_text(coalesce(p_args->'callables', '[]'))))
-  on conflict (worker_uuid) do update set callables = excluded.callables;
+  insert into tasker.worker_callables (worker_uuid, callables, lacking)
+  values (p_worker, array(select jsonb_array_elements_text(coalesce(p_args->'callables', '[]'))),
+    array(select jsonb_array_elements_text(coalesce(p_args->'lacking', '[]'))))
+  on conflict (worker_uuid) do update set callables = excluded.callables, lacking = excluded.lacking;
   foreach v_namespace in array v_namespaces loop
     perform pg_advisory_xact_lock_shared(v_namespace, -1);
   end loop;

@@ -5,7 +5,8 @@
 -- not been heard of for two thirds of its lease.
 -- Locks: worker, then as serve_worker; to forget: workers (skips).
 -- p_args: {action, worker, kind, name, lease_ms, host, pid, version, namespaces: [name...], callables:
---   [name...], concurrency, backend, held: [[step, token]...], older_ms}
+--   [name...], lacking: ["handler resource"...], concurrency, backend, tags, limits,
+--   held: [[step, token]...], older_ms}
 -- Returns: {namespaces: {name: id}} for start and serve, {lost: [step...], known} for beat, {silent: [...]}
 --   for forget.
 create or replace function tasker.worker_v1(p_args jsonb) returns jsonb
@@ -21,11 +22,12 @@ begin
   case p_args->>'action'
   when 'start' then
     insert into tasker.workers (worker_uuid, kind, name, host, pid, version, namespaces, concurrency,
-      backend, beat_at, lease_until, started_at)
+      backend, tags, limits, beat_at, lease_until, started_at)
     values (v_worker, coalesce(p_args->>'kind', 'worker'), p_args->>'name', p_args->>'host',
       (p_args->>'pid')::int,
-      coalesce(p_args->>'version', ''), '{}', (p_args->>'concurrency')::int, p_args->>'backend', v_now,
-      v_lease, v_now)
+      coalesce(p_args->>'version', ''), '{}', (p_args->>'concurrency')::int, p_args->>'backend',
+      array(select jsonb_array_elements_text(coalesce(nullif(p_args->'tags', 'null'), '[]'))),
+      nullif(p_args->'limits', 'null'), v_now, v_lease, v_now)
     on conflict (worker_uuid) do update set beat_at = v_now, lease_until = v_lease, draining_at = null,
       stopped_at = null;
     return tasker.serve_worker(v_worker, p_args);

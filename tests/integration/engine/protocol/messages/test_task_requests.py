@@ -20,11 +20,13 @@ from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
 from tasker.orchestration.finalization import FinalizationConsumer
 from tasker.orchestration.task_requests import PUT_OFF_SECONDS, TaskRequestConsumer
-from tasker.resilience.pressure import DepthLimits
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.submit import Draft, DraftFactory
+from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import Plan
 from tests.support.engine_fixture import Lab
+
+SHALLOW = DepthThresholds(critical_threshold=1, overflow_threshold=2)
 
 
 @dataclass(frozen=True)
@@ -326,7 +328,7 @@ async def test_requests_for_a_full_namespace_wait_however_long_it_takes_and_are_
     await desk.receive()
     await desk.send(asking(plan), asking(plan))
     clock = _Settable()
-    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, SHALLOW), clock)
 
     for _ in range(5):
         assert await desk.receive(inbox) == 2
@@ -349,7 +351,7 @@ async def test_of_the_requests_for_a_full_namespace_the_urgent_ones_are_met(desk
     usual, urgent = asking(plan), asking(plan, options={"priority": 1})
     await desk.send(usual, urgent)
     clock = _Settable()
-    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, SHALLOW), clock)
 
     assert await desk.receive(inbox) == 2
 
@@ -381,7 +383,7 @@ async def test_requests_for_other_namespaces_are_met_beside_those_that_are_put_o
     wanted = asking(free)
     await desk.send(asking(full), wanted)
     clock = _Settable()
-    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, DepthLimits(critical=1, overflow=2)), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, SHALLOW), clock)
 
     assert await desk.receive(inbox) == 2
 

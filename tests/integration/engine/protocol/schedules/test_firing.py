@@ -204,3 +204,21 @@ async def test_a_schedule_that_fails_does_not_keep_the_others_from_firing(
     assert len(schedules.history()) == 13, "of 25, 12 are of a newer version"
     assert caplog.text.count("a newer version of Tasker has stored it") == 12
     assert len(schedules.due()) == 12
+
+
+async def test_a_fire_is_skipped_while_a_task_of_its_unique_key_runs(schedules: Schedules) -> None:
+    await schedules.at("2026-01-01T12:00Z")
+    await schedules.register('[{name: daily, cron: "0 2 * * *", overlap: allow}]', more="unique: while_running\n")
+    await schedules.go("2026-01-01T12:00Z", "2026-01-02T02:00Z", "2026-01-03T02:00Z")
+    (running,) = schedules.lab.one.rows("select task_uuid from tasker.tasks")
+
+    assert schedules.history() == [("02 02:00", "schedule", "fired"), ("03 02:00", "schedule", "skipped")]
+    query = "select detail->>'running' from tasker.schedule_fires where outcome = 'skipped'"
+    assert schedules.lab.one.value(query) == str(running[0])
+    assert schedules.one.firing.outcomes == {"fired": 1, "skipped": 1}
+    schedule = str(schedules.lab.one.value("select schedule_uuid from tasker.schedules"))
+    assert await schedules.one.firing.trigger(schedule, {"actor": "ann"}) == str(running[0])
+
+    schedules.finish()
+    await schedules.go("2026-01-04T02:00Z")
+    assert schedules.history()[-1] == ("04 02:00", "schedule", "fired")

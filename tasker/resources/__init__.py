@@ -1,0 +1,1 @@
+"""Resources of a worker: clients of databases and services, made from `[resources.NAME]` and lent to handlers."""

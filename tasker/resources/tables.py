@@ -1,0 +1,121 @@
+"""Tables `[resources.NAME]` and `[secrets.NAME]` of the configuration: kinds, references, problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from importlib import import_module
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.errors import ConfigurationError
+from tasker.installed import offered
+from tasker.secrets import FORM, KEY, known_providers, reference_in, references_in
+
+GROUP = "tasker.resources"
+KIND = "kind"
+RESOURCES, SECRETS = "resources", "secrets"
+Make = Callable[[Mapping[str, Any]], Any]
+"""Factory of a kind: gets the settings with a `Secret` for each reference, and returns the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceTables:
+    """Resources by name, each a table with a `kind` or a ready client, and the settings of providers of secrets."""
+
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ResourceTables | None:
+        """Return the tables of a configuration; None if it has no resources."""
+        resources = values.get(RESOURCES)
+        return cls(resources, values.get(SECRETS) or {}) if isinstance(resources, Mapping) and resources else None
+
+    def portable(self) -> dict[str, Any]:
+        """Return the tables as plain data for another process, without clients that only this process has."""
+        return {RESOURCES: {n: t for n, t in self.resources.items() if is_table(t)}, SECRETS: dict(self.secrets)}
+
+
+def is_table(value: Any) -> bool:
+    """Return True for a table of the configuration, False for a ready client."""
+    return isinstance(value, Mapping) and KIND in value
+
+
+def make_python(settings: Mapping[str, Any]) -> Any:
+    """Call the factory that `make` names as `module:function`, with the other settings as arguments."""
+    path = settings.get("make")
+    module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
+    if not module or not name:
+        raise ConfigurationError(f"make: expected 'module:function', got {path!r}")
+    factory = getattr(import_module(module), name, None)
+    if not callable(factory):
+        raise ConfigurationError(f"make: {module} has no function {name!r}")
+    return factory(**{key: value for key, value in settings.items() if key != "make"})
+
+
+def _make_http(settings: Mapping[str, Any]) -> Any:
+    from tasker.resources.http import make_http  # needed for resources of this kind only
+
+    return make_http(settings)
+
+
+INCLUDED: Mapping[str, Make] = {"python": make_python, "http": _make_http}
+
+
+def known_kinds() -> list[str]:
+    """Return the names of the included and the installed kinds, sorted."""
+    return sorted({*INCLUDED, *(point.name for point in offered(GROUP))})
+
+
+def factory_of(kind: str) -> Make:
+    """Return the factory of a kind. Raises `ConfigurationError`."""
+    if (included := INCLUDED.get(kind)) is not None:
+        return included
+    for point in offered(GROUP):
+        if point.name == kind:
+            factory: Make = point.load()
+            return factory
+    raise ConfigurationError(f"no kind of resources is named {kind!r}", hint=f"known are: {', '.join(known_kinds())}")
+
+
+@dataclass(frozen=True, slots=True)
+class TableProblem:
+    """Problem of a table: its dotted path, the value there, what is wrong, and how to fix it."""
+
+    path: str
+    value: Any
+    issue: str
+    fix: str
+
+
+def table_problems(values: Mapping[str, Any]) -> Iterator[TableProblem]:
+    """Yield the problems of the tables `resources` and `secrets`, without reading a secret or importing a kind."""
+    for root in (RESOURCES, SECRETS):
+        tables = values.get(root, {})
+        for name, table in tables.items() if isinstance(tables, Mapping) else ():
+            if not isinstance(table, Mapping):
+                yield TableProblem(f"{root}.{name}", table, "Expected a table", f"Write [{root}.{name}]")
+            elif root == RESOURCES:
+                yield from _problems_of_resource(f"{root}.{name}", table)
+            elif name not in known_providers():
+                issue = "No provider of secrets has this name"
+                yield TableProblem(f"{root}.{name}", table, issue, f"Installed are: {', '.join(known_providers())}")
+
+
+def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[TableProblem]:
+    if table.get(KIND) not in (kinds := known_kinds()):
+        fix = f"Write kind = one of: {', '.join(kinds)}"
+        yield TableProblem(f"{path}.{KIND}", table.get(KIND), "Expected the kind of the resource", fix)
+    for inside, value in references_in(table):
+        place = f"{path}.{inside}" if inside else path
+        try:
+            reference = reference_in(value)
+        except ConfigurationError as error:
+            yield TableProblem(place, value[KEY], error.message, f"Write {FORM}")
+            continue
+        if reference is None:
+            yield TableProblem(place, value, "Expected a table with the one key `secret`", f"Write {FORM}")
+        elif reference.provider not in (providers := known_providers()):
+            fix = f"Installed are: {', '.join(providers)}"
+            yield TableProblem(place, value[KEY], "No provider of secrets has this name", fix)

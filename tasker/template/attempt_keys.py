@@ -1,0 +1,48 @@
+"""Keys of a step about its attempts: where the handler runs, and the circuit breaker around it."""
+
+from __future__ import annotations
+
+from tasker.template.mapping import Key, Mapping
+from tasker.template.names import MAX_NAME, NAME, NAME_RULE
+from tasker.template.value_kinds import Choice, Number, Text
+
+EXECUTION = Mapping(
+    "`execution`",
+    (
+        Key("mode", Choice(("async", "thread", "process")), "Where the handler runs; otherwise by its kind."),
+        Key(
+            "memory_mb",
+            Number(whole=True, minimum=64, maximum=1024 * 1024),
+            "Memory that the process may hold, in MB, with Python itself; only with `mode: process`.",
+        ),
+    ),
+)
+
+CIRCUIT_BREAKER = Mapping(
+    "`circuit_breaker`",
+    (
+        Key(
+            "name",
+            Text(NAME, NAME_RULE, max_length=MAX_NAME),
+            "What the handler depends on; in a worker the steps that name it share one breaker.",
+        ),
+        Key(
+            "failure_threshold",
+            Number(whole=True, minimum=1, maximum=100),
+            "Failures in a row that open it.",
+            default=5,
+        ),
+        Key(
+            "timeout_seconds",
+            Number(above=0, maximum=86_400),
+            "Seconds that it puts attempts off before it lets one through as a trial.",
+            default=30,
+        ),
+        Key(
+            "success_threshold",
+            Number(whole=True, minimum=1, maximum=100),
+            "Successful trials in a row that close it.",
+            default=2,
+        ),
+    ),
+)
