@@ -123,8 +123,8 @@ def without(location: Location) -> Any:
         inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
     elif location == ("unique", "key"):
         data["unique"] = "while_running"
-    elif location == ("tenant", "from"):
-        del data["tenant"]
+    elif location in {("tenant", "from"), ("fairness", "key")}:
+        del data[location[0]]
     else:
         del inside[location[-1]]
     inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}
