@@ -15,10 +15,6 @@ def rerun(world: World, step: Step) -> None:
 
 
 def to_rerun(model: Model) -> list[Step]:
-    """Steps of which a rerun is worth most: that are not done in a task with results, that failed, or any."""
-    reusing = [s for s in model.steps() if s.state not in DONE and any(o.result is not None for o in _beside(s))]
-    return reusing or model.steps("error") or model.steps()
-
-
-def _beside(step: Step) -> list[Step]:
-    return [other for other in step.task.steps.values() if other.state in DONE]
+    """Steps of which a rerun is worth most: that failed in a task with results, that failed, or any."""
+    failed = model.steps("error")
+    return [s for s in failed if any(o.state in DONE for o in s.task.steps.values())] or failed or model.steps()

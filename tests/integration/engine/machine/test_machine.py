@@ -72,7 +72,9 @@ class Machine(RuleBasedStateMachine):
     # --- users -------------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.model.tasks) < TASKS)
-    @rule(scenario=templates(), priorities=st.lists(st.sampled_from([0, 0, 3]), min_size=1, max_size=3), data=st.data())
+    @rule(
+        scenario=templates(), priorities=st.lists(st.sampled_from([0, 0, 0, 3]), min_size=1, max_size=3), data=st.data()
+    )
     def submit(self, scenario: Scenario, priorities: list[int], data: st.DataObject) -> None:
         self.results[scenario.plan.hash] = scenario
         keys = []
