@@ -44,7 +44,7 @@ PROFILE = settings(
 )
 CARRIED = settings(PROFILE, max_examples=max(6, EXAMPLES // 10), phases=NO_SHRINKING)
 """Messages come in the backend's order, so a failure cannot be made smaller."""
-TASKS = 5
+TASKS, PRIORITIES = 5, st.lists(st.sampled_from([0, 0, 0, 3]), min_size=1, max_size=3)
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
 
@@ -72,9 +72,7 @@ class Machine(RuleBasedStateMachine):
     # --- users -------------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.model.tasks) < TASKS)
-    @rule(
-        scenario=templates(), priorities=st.lists(st.sampled_from([0, 0, 0, 3]), min_size=1, max_size=3), data=st.data()
-    )
+    @rule(scenario=templates(), priorities=PRIORITIES, data=st.data())
     def submit(self, scenario: Scenario, priorities: list[int], data: st.DataObject) -> None:
         self.results[scenario.plan.hash] = scenario
         keys = []
