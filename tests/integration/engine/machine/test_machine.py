@@ -26,7 +26,7 @@ from tests.support.world.intruders import DEEDS, deciding, deed, moments
 from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
 from tests.support.world.rerunning import rerun, to_rerun
 from tests.support.world.settling import Settling, hold_both, rivals, take_first
-from tests.support.world.templates import FAILURES, NAMESPACES, TIMES, templates
+from tests.support.world.templates import FAILURES, NAMESPACES, PRIORITIES, TIMES, templates
 from tests.support.world.world import World
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
@@ -44,7 +44,7 @@ PROFILE = settings(
 )
 CARRIED = settings(PROFILE, max_examples=max(6, EXAMPLES // 10), phases=NO_SHRINKING)
 """Messages come in the backend's order, so a failure cannot be made smaller."""
-TASKS, PRIORITIES = 5, st.lists(st.sampled_from([0, 0, 0, 3]), min_size=1, max_size=3)
+TASKS = 5
 NO_OUTCOME = {"value": "said nothing of what to create"}
 
 
