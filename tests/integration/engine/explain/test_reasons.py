@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasker.services.tasks.explain_reasons import NOBODY_AT_WORK, REASONS
+from tasker.views.explain_reasons import NOBODY_AT_WORK, REASONS
 from tests.integration.engine.explain.conftest import Told, at_work
 from tests.support.engine_fixture import Lab, change, fail, new_step, ok, operator, retry
 from tests.support.random_plans import DECISION, Spec
