@@ -30,6 +30,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
     "docs/decisions-and-batches.md": "tests/unit/engine/test_documentation.py",
     "docs/execution-modes.md": "tests/unit/execution/test_documentation.py",
+    "docs/conditions.md": "tests/docs/test_conditions.py",
     "docs/inputs.md": "tests/docs/test_inputs.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
