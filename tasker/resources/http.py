@@ -90,6 +90,8 @@ def make_http(settings: Mapping[str, Any]) -> HttpResource:
     base = settings.get("base_url")
     if not isinstance(base, str) or httpx.URL(base).scheme not in ("http", "https") or not httpx.URL(base).host:
         raise ConfigurationError(f"base_url: expected a URL of http or https, got {base!r}")
+    if httpx.URL(base).userinfo or httpx.URL(base).query or httpx.URL(base).fragment:
+        raise ConfigurationError("base_url: expected no user, query or fragment", hint="write basic = {user, password}")
     headers = {name: _revealed(value) for name, value in settings.get("headers", {}).items()}
     if "bearer" in settings:
         headers["authorization"] = f"Bearer {_revealed(settings['bearer'])}"
