@@ -7,7 +7,7 @@ hidden.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -183,9 +183,14 @@ class Redactor:
         if type(answer) is str:  # a `StrEnum` (the name of a state) is left as it is
             return self._text(answer)
         if is_dataclass(answer) and not isinstance(answer, type):
-            known = {field.name: getattr(answer, field.name) for field in fields(answer)}
-            return replace(answer, **self.redact(known))
+            return self._view(answer, self.redact)
         return answer
+
+    def _view(self, view: Any, redact: Callable[[Any], Any]) -> Any:
+        """Redact a dataclass, which may do it itself (`redacted_by`)."""
+        if hasattr(view, "redacted_by"):
+            return view.redacted_by(redact)
+        return replace(view, **redact({field.name: getattr(view, field.name) for field in fields(view)}))
 
     def context(self, value: Any) -> Any:
         """Redact the task's input."""
@@ -215,6 +220,8 @@ class Redactor:
             }
         if isinstance(value, list | tuple):
             return [self._muted(item) for item in value]
+        if is_dataclass(value) and not isinstance(value, type):
+            return self._view(value, self._muted)
         return REDACTED if isinstance(value, str) else value
 
     def _text(self, text: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-import tasker.client as engine
-from tasker.client import StepAuditResponse, StepResponse, TaskResponse
+from tasker.client import HealthResponse as EngineHealth
 from tasker_core import _tasker_core as native
+from tasker_core._runtime import responses
+from tasker_core._runtime.responses import StepAuditResponse, StepResponse, TaskResponse
 
 __all__ = [
     "HealthResponse",
@@ -48,11 +49,11 @@ class TaskListResponse:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Create from plain data; `TaskResponse` entries are used unchanged."""
-        page = engine.TaskListResponse.from_dict(data)
+        page = responses.TaskListResponse.from_dict(data)
         return cls(page.tasks, PaginationInfo.from_dict(asdict(page.pagination)))
 
 
-class HealthResponse(engine.HealthResponse):
+class HealthResponse(EngineHealth):
     """Health of database and messaging."""
 
     @classmethod

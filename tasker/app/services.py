@@ -40,8 +40,10 @@ from tasker.services.schedules import Schedules
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.submit import Submitter
+from tasker.services.tasks.pages import reports_of
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
+from tasker.services.viewer import Redaction
 from tasker.settings.queues import DepthThresholds
 
 
@@ -59,14 +61,15 @@ class Services:
     ) -> None:
         self.connection, self.engine = connection, engine
         self.plans = PlanStore(self.connection, configuration.retry)
-        self.tasks, self.views = Tasks(self.engine), ClientViews(self.engine, self.plans)
+        self.redaction = seen = Redaction(self.connection, self.plans, reports_of(self.engine))
+        self.tasks, self.views = Tasks(self.engine, seen), ClientViews(self.engine, self.plans, seen)
         self.steps, self.pauses = Steps(self.engine, self.plans), Pauses(self.engine)
-        self.limits = Limits(self.engine)
+        self.limits = Limits(self.engine, seen)
         self.analytics, self.retention = Analytics(self.connection), RetentionService(self.connection)
         self.fleet, self.sizes = FleetOverview(self.connection), DatabaseSizes(self.connection)
         self.checks, self.doctor = Checks(self.engine), _doctor(self.engine, settings, configuration)
         self.workers, self.repairs = Workers(self.connection), Repairs(self.engine, self.plans, sweeps)
-        self.dead_letters, self.replays = DeadLetters(self.engine, self.steps), Replays(self.engine)
+        self.dead_letters, self.replays = DeadLetters(self.engine, self.steps, seen), Replays(self.engine)
         self.admission = SubmissionAdmission(self.engine, SystemClock(), limits)
         self.health = ServerHealth(self.engine, self.connection, self.connection.breaker, limits)
         self.submitter = _submitter(self.engine, self.plans, settings, configuration, self.admission)

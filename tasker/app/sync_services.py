@@ -106,6 +106,10 @@ class SyncViews(SyncWrapper[ClientViews]):
     """Sync wrapper of `ClientViews`."""
 
     task = sync_method(ClientViews.task)
+    context = sync_method(ClientViews.context)
+    details = sync_method(ClientViews.details)
+    template = sync_method(ClientViews.template)
+    task_page = sync_method(ClientViews.task_page)
     namespace = sync_method(ClientViews.namespace)
     tasks = sync_method(ClientViews.tasks)
     page = sync_method(ClientViews.page)
@@ -251,6 +255,9 @@ class SyncTemplateTexts(SyncWrapper[TemplateTexts]):
 
     compiled = sync_method(TemplateTexts.compiled)
     register = sync_method(TemplateTexts.register)
+    page = sync_method(TemplateTexts.page)
+    detail = sync_method(TemplateTexts.detail)
+    validation = sync_method(TemplateTexts.validation)
 
 
 class SyncDomainEvents(SyncWrapper[DomainEventLog]):

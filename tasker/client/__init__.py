@@ -15,25 +15,27 @@ if TYPE_CHECKING:
     from tasker.client.connection import Retries as Retries
     from tasker.client.http_client import HttpClient as HttpClient
     from tasker.client.responses import HealthResponse as HealthResponse
-    from tasker.client.responses import PaginationInfo as PaginationInfo
-    from tasker.client.responses import StepAuditResponse as StepAuditResponse
-    from tasker.client.responses import StepResponse as StepResponse
-    from tasker.client.responses import TaskListResponse as TaskListResponse
-    from tasker.client.responses import TaskResponse as TaskResponse
     from tasker.client.sync_client import SyncHttpClient as SyncHttpClient
     from tasker.client.task_events import TaskEvent as TaskEvent
+    from tasker.views.steps import Attempt as Attempt
+    from tasker.views.steps import Step as Step
+    from tasker.views.task_lists import Pagination as Pagination
+    from tasker.views.tasks import Task as Task
+    from tasker.views.tasks import TaskPage as TaskPage
+    from tasker.views.tasks import TaskReport as TaskReport
 
 __all__ = [
+    "Attempt",
     "HealthResponse",
     "HttpClient",
-    "PaginationInfo",
+    "Pagination",
     "Retries",
-    "StepAuditResponse",
-    "StepResponse",
+    "Step",
     "SyncHttpClient",
+    "Task",
     "TaskEvent",
-    "TaskListResponse",
-    "TaskResponse",
+    "TaskPage",
+    "TaskReport",
 ]
 
 __getattr__ = names_of(
@@ -43,8 +45,9 @@ __getattr__ = names_of(
         "tasker.client.task_events": "TaskEvent",
         "tasker.client.connection": "Retries",
         "tasker.client.sync_client": "SyncHttpClient",
-        "tasker.client.responses": (
-            "HealthResponse PaginationInfo StepAuditResponse StepResponse TaskListResponse TaskResponse"
-        ),
+        "tasker.client.responses": "HealthResponse",
+        "tasker.views.steps": "Attempt Step",
+        "tasker.views.task_lists": "Pagination",
+        "tasker.views.tasks": "Task TaskPage TaskReport",
     },
 )

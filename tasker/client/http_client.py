@@ -9,7 +9,6 @@ from typing import Self
 import httpx
 
 from tasker.client.calls.events import DomainEventCalls
-from tasker.client.calls.operations import OperationCalls
 from tasker.client.calls.operators import OperatorCalls
 from tasker.client.calls.schedules import ScheduleCalls
 from tasker.client.calls.server import ServerStateCalls
@@ -21,23 +20,20 @@ from tasker.client.servers import ServerAddress
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.fleet import FleetOperations
-from tasker.operations.steps import StepOperations
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
 
 class HttpClient(
-    OperationCalls,
-    AnalyticsOperations,
-    DeadLetterOperations,
-    FleetOperations,
-    StepOperations,
     TaskCalls,
     StepCalls,
     TemplateCalls,
+    OperatorCalls,
     ScheduleCalls,
     ServerStateCalls,
     DomainEventCalls,
-    OperatorCalls,
+    AnalyticsOperations,
+    DeadLetterOperations,
+    FleetOperations,
 ):
     """Asynchronous client of a Tasker server: `async with HttpClient("http://localhost:8080") as client:`.
 

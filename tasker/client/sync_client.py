@@ -14,6 +14,8 @@ from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import Operation, SyncCaller
 from tasker.operations.steps import StepOperations
+from tasker.operations.tasks import TaskOperations
+from tasker.operations.templates import TemplateOperations
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -25,6 +27,8 @@ class SyncHttpClient(
     DeadLetterOperations,
     FleetOperations,
     StepOperations,
+    TaskOperations,
+    TemplateOperations,
     SyncWrapper[HttpClient],
 ):
     """Blocking client of a Tasker server: `with SyncHttpClient("http://localhost:8080") as client:`.
@@ -80,25 +84,11 @@ class SyncHttpClient(
     request_task = sync_method(HttpClient.request_task)
     get_task = sync_method(HttpClient.get_task)
     wait = sync_method(HttpClient.wait)
-    list_tasks = sync_method(HttpClient.list_tasks)
-    cancel_task = sync_method(HttpClient.cancel_task)
-    get_task_context = sync_method(HttpClient.get_task_context)
-    get_task_details = sync_method(HttpClient.get_task_details)
-    explain_task = sync_method(HttpClient.explain_task)
     list_task_steps = sync_method(HttpClient.list_task_steps)
-    list_step_data = sync_method(HttpClient.list_step_data)
-    get_step_data = sync_method(HttpClient.get_step_data)
-    get_step = sync_method(HttpClient.get_step)
-    get_step_inputs = sync_method(HttpClient.get_step_inputs)
-    get_step_audit_history = sync_method(HttpClient.get_step_audit_history)
     reset_step = sync_method(HttpClient.reset_step)
     resolve_step = sync_method(HttpClient.resolve_step)
     complete_step = sync_method(HttpClient.complete_step)
-    list_templates = sync_method(HttpClient.list_templates)
-    get_template = sync_method(HttpClient.get_template)
     get_template_graph = sync_method(HttpClient.get_template_graph)
-    validate_template = sync_method(HttpClient.validate_template)
-    register_templates = sync_method(HttpClient.register_templates)
     list_schedules = sync_method(HttpClient.list_schedules)
     get_schedule = sync_method(HttpClient.get_schedule)
     list_fires = sync_method(HttpClient.list_fires)
@@ -117,15 +107,8 @@ class SyncHttpClient(
     configuration = sync_method(HttpClient.configuration)
     description = sync_method(HttpClient.description)
     list_tasks_briefly = sync_method(HttpClient.list_tasks_briefly)
-    list_refused_messages = sync_method(HttpClient.list_refused_messages)
-    list_identifiers = sync_method(HttpClient.list_identifiers)
     get_task_report = sync_method(HttpClient.get_task_report)
     get_task_history = sync_method(HttpClient.get_task_history)
-    get_task_progress = sync_method(HttpClient.get_task_progress)
-    get_task_logs = sync_method(HttpClient.get_task_logs)
-    get_task_template = sync_method(HttpClient.get_task_template)
-    get_task_audit = sync_method(HttpClient.get_task_audit)
-    rerun_task = sync_method(HttpClient.rerun_task)
 
 
 async def _next(events: AsyncGenerator[T, None]) -> T | None:

@@ -12,7 +12,19 @@ from dataclasses import fields, is_dataclass
 from functools import cached_property, wraps
 from inspect import Parameter as Argument
 from inspect import Signature, getdoc, signature
-from typing import Annotated, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, get_origin, get_type_hints, overload
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from tasker.dataclasses import dataclass
 from tasker.operations.permissions import Permission
@@ -27,7 +39,7 @@ REQUIRED = Argument.empty
 @dataclass(frozen=True, slots=True)
 class Param:
     """Bounds and published name of a parameter, as in `Annotated[int, Param(at_least=1)]`; lengths are those of
-    texts."""
+    texts, or the number of values of a sequence. `form` is the form of a published text."""
 
     published: str | None = None
     at_least: float | None = None
@@ -36,6 +48,8 @@ class Param:
     min_length: int | None = None
     max_length: int | None = None
     description: str | None = None
+    pattern: str | None = None
+    form: Literal["uuid", "seconds"] | None = None
 
 
 PLAIN = Param()
@@ -105,8 +119,9 @@ class Endpoint:
     """Declaration of an operation beside its signature; decorates the method without a body.
 
     `service` names the method of `App` that does it. A path with `{}` names parameters; all others are in the query, or
-    in the `body`. `errors` are the statuses that it can answer beside those of every request. The marks of access are
-    explained at `tasker.server.auth.gate.needs`.
+    in the `body`. `errors` are the statuses that it can answer beside those of every request. A `repeatable` request is
+    sent again if its answer was lost, as every GET is. The marks of access are explained at
+    `tasker.server.auth.gate.needs`.
     """
 
     method: str
@@ -114,12 +129,14 @@ class Endpoint:
     permission: Permission
     service: str
     confines: bool = False
+    tenants: bool = False
     operates: bool = False
     unless: str | None = None
     body: Body | None = None
     wrapped: Wrapped | None = None
     status: int = 200
     errors: tuple[int, ...] = ()
+    repeatable: bool = False
 
     def __call__(self, declared: Declared[P, R]) -> Operation[P, R]:
         """Declare the operation."""
@@ -186,6 +203,11 @@ class Operation(Generic[P, R]):
     @cached_property
     def _hints(self) -> Mapping[str, Any]:
         return get_type_hints(self.declared, include_extras=True)
+
+    @cached_property
+    def durations(self) -> tuple[str, ...]:
+        """Published names of the parameters that are durations."""
+        return tuple(parameter.published for parameter in self.parameters if parameter.param.form == "seconds")
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of this name."""

@@ -8,40 +8,64 @@ from datetime import datetime
 from functools import cache
 from inspect import Parameter as Argument
 from inspect import Signature
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from starlette.responses import Response
 
 from tasker.operations.operation import REQUIRED, Body, Operation, Parameter
 from tasker.server.auth.gate import needs
 from tasker.server.rendering import Json
 from tasker.server.shapes.problems import refusals
 from tasker.server.shapes.texts import Moment, storable_text
+from tasker.server.streams import seconds_of
 from tasker.views.model import Keys, camel_case, encode, is_camel_case, published_fields, published_form, without_none
 
 P = ParamSpec("P")
 R = TypeVar("R")
-RouteFunction = Callable[..., Awaitable[R]]
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+Responses = Mapping[int | str, dict[str, Any]]
+NO_RESPONSES: Responses = {}
 
 
-def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[RouteFunction[R]], RouteFunction[R]]:
+class WithHeaders(Generic[R]):
+    """Answer of an operation with headers of its response."""
+
+    def __init__(self, answer: R, headers: Mapping[str, str]) -> None:
+        self.answer, self.headers = answer, headers
+
+
+RouteFunction = Callable[..., Awaitable[R | WithHeaders[R] | Response]]
+
+
+def serves(
+    routes: APIRouter, operation: Operation[P, R], responses: Responses = NO_RESPONSES, **headers: Any
+) -> Callable[[F], F]:
     """Add the route of an operation, which calls the decorated function with the request and the arguments.
 
-    What the function returns is sent as the declared answer, with the published names and words.
+    What the function returns is sent as the declared answer, with the published names and words. `responses` describes
+    further ones: the function returns them as `Response`. `headers` are annotations of headers that it takes, too.
     """
     endpoint = operation.endpoint
-    access = needs(endpoint.permission, confines=endpoint.confines, operates=endpoint.operates, unless=endpoint.unless)
+    access = needs(
+        endpoint.permission,
+        confines=endpoint.confines,
+        tenants=endpoint.tenants,
+        operates=endpoint.operates,
+        unless=endpoint.unless,
+    )
 
-    def decorate(function: RouteFunction[R]) -> RouteFunction[R]:
+    def decorate(function: F) -> F:
         routes.add_api_route(
             endpoint.path,
-            _with_parameters(operation, function),
+            _with_parameters(operation, function, headers),
             methods=[endpoint.method],
             response_model=answer_type(operation),
             status_code=None if endpoint.status == 200 else endpoint.status,
             description=operation.description,
-            responses=refusals(*endpoint.errors),
+            responses={**responses, **refusals(*endpoint.errors)},
             **access,
         )
         return function
@@ -49,21 +73,33 @@ def serves(routes: APIRouter, operation: Operation[P, R]) -> Callable[[RouteFunc
     return decorate
 
 
-def _with_parameters(operation: Operation[..., R], function: RouteFunction[R]) -> Callable[..., Awaitable[Json]]:
+def _with_parameters(
+    operation: Operation[..., R], function: RouteFunction[R], headers: Mapping[str, Any]
+) -> Callable[..., Awaitable[Response]]:
     """Return the function as FastAPI calls it: with the published parameters, and a model for the body."""
     endpoint = operation.endpoint
     in_body = [parameter for parameter in operation.parameters if _is_in_body(parameter, operation)]
     arguments = [Argument("request", Argument.KEYWORD_ONLY, annotation=Request)]
     arguments += [_argument(parameter, endpoint.path) for parameter in operation.parameters if parameter not in in_body]
+    arguments += [
+        Argument(name, Argument.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in headers.items()
+    ]
     if endpoint.body is not None:
         model = _body_model(endpoint.body, tuple(in_body))
         arguments.append(Argument("body", Argument.KEYWORD_ONLY, annotation=model))
 
-    async def answer(request: Request, body: BaseModel | None = None, **given: Any) -> Json:
+    async def answer(request: Request, body: BaseModel | None = None, **given: Any) -> Response:
         given |= {parameter.published: getattr(body, parameter.published) for parameter in in_body}
-        answered = await function(request, **operation.arguments(given))
+        given |= {name: seconds_of(given[name]) for name in operation.durations}
+        sent = {name: given.pop(name) for name in headers}
+        answered: Any = await function(request, **operation.arguments(given), **sent)
+        if isinstance(answered, Response):
+            return answered
+        more = None
+        if isinstance(answered, WithHeaders):
+            answered, more = answered.answer, answered.headers
         encoded = encode(operation.answer, answered)
-        return Json({endpoint.wrapped.key: encoded} if endpoint.wrapped else encoded, endpoint.status)
+        return Json({endpoint.wrapped.key: encoded} if endpoint.wrapped else encoded, endpoint.status, more)
 
     answer.__name__ = function.__name__
     answer.__signature__ = Signature(arguments)  # type: ignore[attr-defined]
@@ -78,7 +114,8 @@ def _argument(parameter: Parameter, path: str) -> Argument:
     in_path = f"{{{parameter.published}}}" in path
     place: Any = (Path if in_path else Query)(description=parameter.param.description)
     checked: Any = Annotated[_checked(parameter), place]
-    return Argument(parameter.published, Argument.KEYWORD_ONLY, default=parameter.default, annotation=checked)
+    default = [] if parameter.default == () else parameter.default
+    return Argument(parameter.published, Argument.KEYWORD_ONLY, default=default, annotation=checked)
 
 
 @cache
@@ -95,15 +132,21 @@ def _checked(parameter: Parameter) -> Any:
     """Return the type of a parameter with its bounds."""
     param = parameter.param
     kind, optional = without_none(parameter.kind)
-    if kind is str:
-        lengths = Field(min_length=param.min_length, max_length=param.max_length)
-        kind = Annotated[str, lengths, AfterValidator(storable_text)]
+    if param.form == "seconds":
+        kind = Annotated[str, Field(max_length=20, examples=["10s"])]
+    elif param.form == "uuid":
+        kind = Annotated[UUID, AfterValidator(str)]
+    elif kind is str:
+        form = Field(min_length=param.min_length, max_length=param.max_length, pattern=param.pattern)
+        kind = Annotated[str, form, AfterValidator(storable_text)]
     elif kind in (int, float):
         kind = Annotated[kind, Field(ge=param.at_least, gt=param.above, le=param.at_most)]
     elif kind is datetime:
         kind = Moment
     elif get_origin(kind) is Mapping:
-        kind = dict[get_args(kind)]  # type: ignore[misc]
+        kind = Annotated[dict[get_args(kind)], Field(max_length=param.max_length)]  # type: ignore[misc]
+    elif get_origin(kind) is Sequence:
+        kind = Annotated[list[get_args(kind)[0]], Field(max_length=param.max_length)]  # type: ignore[misc]
     return kind | None if optional else kind
 
 
@@ -130,8 +173,12 @@ def _described(kind: Any) -> Any:
     if get_origin(kind) is Annotated:
         return _marked(kind)
     if is_dataclass(kind):
-        fields: dict[str, Any] = {name: (published_type(inner), ...) for _, name, inner in published_fields(kind)}
-        return create_model(published_form(kind).name, __doc__=kind.__doc__, **fields)
+        form = published_form(kind)
+        fields: dict[str, Any] = {
+            name: (published_type(inner), None if name in form.omitted else ...)
+            for _, name, inner in published_fields(kind)
+        }
+        return create_model(form.name, __doc__=kind.__doc__, **fields)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Sequence, list, tuple):
         return list[published_type(arguments[0])]  # type: ignore[misc]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, cast
 
 from fastapi import Request
 
 from tasker.engine.plans import PlanStore
+from tasker.operations.permissions import Permission
 from tasker.resilience.breakers import Breakers
+from tasker.server.auth.caller import AuthenticatedCaller
 from tasker.services.audit import AuditLog
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -31,7 +33,7 @@ from tasker.services.tasks.lists import SavedViews
 from tasker.services.tasks.pages import TaskPages
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
-from tasker.services.viewer import SensitiveValues
+from tasker.services.viewer import STRANGER, SeenServices, SensitiveValues, Viewer
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.template.plan import Plan
 
@@ -194,6 +196,8 @@ class ServerServices(Protocol):
 
 
 def program_of(request: Request) -> ServerServices:
-    """Return the services that answer this request."""
-    program: ServerServices = request.app.state.program
-    return program
+    """Return the services that answer this request, as its caller may see them."""
+    caller: AuthenticatedCaller | None = getattr(request.state, "caller", None)
+    viewer = STRANGER if caller is None else Viewer(caller.namespaces(Permission.DATA_READ_SENSITIVE))
+    program = request.app.state.program
+    return program if viewer.sees_everything else cast(ServerServices, SeenServices(program, viewer))

@@ -6,7 +6,7 @@ unless `published` says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from functools import cache
@@ -33,22 +33,31 @@ class Keys:
 class PublishedForm:
     """Published name of a view, and of the fields that have another one.
 
-    `derived` are further published names, each with the field or property that has its value.
+    `derived` are further published names, each with the field or property that has its value. `unpublished` are fields
+    that are not sent. Fields in `omitted` are left out while they are None.
     """
 
     name: str
     aliases: Mapping[str, str]
     derived: Mapping[str, str]
+    unpublished: Collection[str] = ()
+    omitted: Collection[str] = ()
 
 
 def published(
-    name: str, *, aliases: Mapping[str, str] | None = None, derived: Mapping[str, str] | None = None
+    name: str,
+    *,
+    aliases: Mapping[str, str] | None = None,
+    derived: Mapping[str, str] | None = None,
+    unpublished: Collection[str] = (),
+    omitted: Collection[str] = (),
 ) -> Callable[[type[T]], type[T]]:
     """Set the published name of a view. `aliases` maps fields to their published names, `derived` further published
-    names to fields or properties."""
+    names to fields or properties. `unpublished` fields are not sent: a decoded view has their defaults, unless its
+    classmethod `of_published` makes it. Fields in `omitted` are left out while they are None."""
 
     def decorate(cls: type[T]) -> type[T]:
-        cast(Any, cls).__published__ = PublishedForm(name, aliases or {}, derived or {})
+        cast(Any, cls).__published__ = PublishedForm(name, aliases or {}, derived or {}, unpublished, omitted)
         return cls
 
     return decorate
@@ -64,7 +73,8 @@ def published_fields(view: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield each published attribute of a view with its published name and its type."""
     hints, form = _hints(view), published_form(view)
     for field in fields(view):
-        yield field.name, form.aliases.get(field.name, field.name), hints[field.name]
+        if field.name not in form.unpublished:
+            yield field.name, form.aliases.get(field.name, field.name), hints[field.name]
     for name, attribute in form.derived.items():
         value = getattr(view, attribute)
         yield attribute, name, _hints(value.fget)["return"] if isinstance(value, property) else hints[attribute]
@@ -137,7 +147,9 @@ def _encoder_of_some(kind: Any) -> Encoder | None:
 
 def _view_encoder(view: Any) -> Encoder | None:
     parts = [(name, public, _encoder(kind)) for name, public, kind in published_fields(view)]
-    if not published_form(view).derived and all(name == public and encoder is None for name, public, encoder in parts):
+    form = published_form(view)
+    is_plain = all(name == public and encoder is None for name, public, encoder in parts)
+    if is_plain and not (form.derived or form.unpublished or form.omitted):
         return None
 
     def encoded(value: Any) -> dict[str, Any]:
@@ -146,7 +158,11 @@ def _view_encoder(view: Any) -> Encoder | None:
             for name, public, encoder in parts
         }
 
-    return encoded
+    def shortened(value: Any) -> dict[str, Any]:
+        entries = encoded(value)
+        return {public: entry for public, entry in entries.items() if entry is not None or public not in form.omitted}
+
+    return shortened if form.omitted else encoded
 
 
 def decode(kind: Any, data: Any) -> Any:
@@ -183,4 +199,36 @@ def _decoded_view(view: Any, data: Mapping[str, Any]) -> Any:
             values[field.name] = decode(kind, data[name])
         elif field.default is MISSING and field.default_factory is MISSING:
             values[field.name] = None if without_none(kind)[1] else data[name]
-    return view(**values)
+    return getattr(view, "of_published", view)(**values)
+
+
+def from_row(kind: type[T], row: Mapping[str, Any], **more: Any) -> T:
+    """Return the view of a document of the database, which has its fields under their names; `more` has others.
+
+    Times are ISO 8601 in the document. Other entries are ignored; a field without an entry is its default, or None.
+    """
+    values = {}
+    columns: Sequence[tuple[str, bool, bool]] = _columns(cast(Any, kind))
+    for name, is_time, is_required in columns:
+        if name in more:
+            values[name] = more[name]
+        elif name in row:
+            value = row[name]
+            values[name] = datetime.fromisoformat(value) if is_time and value is not None else value
+        elif is_required:
+            values[name] = None
+    return kind(**values)
+
+
+@cache
+def _columns(kind: Any) -> Sequence[tuple[str, bool, bool]]:
+    """Return the fields of a view, each with whether it is a time, and whether it has no default."""
+    hints = _hints(kind)
+    return [
+        (
+            field.name,
+            without_none(hints[field.name])[0] is datetime,
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(kind)
+    ]

@@ -7,6 +7,25 @@ from datetime import datetime
 from typing import Any
 
 from tasker.dataclasses import dataclass
+from tasker.views.model import published
+
+
+@published("PaginationInfo", omitted=("page", "total_count", "total_is_minimum", "total_pages", "has_previous"))
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """Position of a page. Pages count from 0; requests with a `cursor` return no counts.
+
+    `total_is_minimum`: there may be more than `total_count`.
+    """
+
+    per_page: int
+    has_next: bool
+    page: int | None = None
+    total_count: int | None = None
+    total_is_minimum: bool | None = None
+    total_pages: int | None = None
+    has_previous: bool | None = None
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +66,10 @@ class HistoryItem:
     attempt: int | None
 
 
+@published("HistoryEntry")
 @dataclass(frozen=True, slots=True)
 class TransitionDetail(HistoryItem):
-    """Change of state, with all its recorded details."""
+    """State change of a task (`kind` is `task`) or one of its steps, with its author and reason."""
 
     metadata: Mapping[str, Any] | None
     execution_time_ms: int | None

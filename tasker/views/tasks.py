@@ -1,16 +1,27 @@
-"""Report of a task: its outcome with all steps, as values for programs and as plain data for `--json`."""
+"""Views of a task: its progress, its report with all steps, its input, its details."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from tasker.dataclasses import dataclass
 from tasker.engine.states.step import SATISFYING
 from tasker.engine.states.task import TERMINAL as TASK_TERMINAL
-from tasker.engine.states.task import StepCounts, execution_status
+from tasker.engine.states.task import (
+    StepCounts,
+    completion_percentage,
+    execution_status,
+    health_status,
+    recommended_action,
+)
+from tasker.views.model import from_row, published
+from tasker.views.steps import StepReadiness
+from tasker.views.task_lists import Pagination
+
+T = TypeVar("T")
 
 FINAL = frozenset[str](TASK_TERMINAL)
 STORED = (
@@ -75,6 +86,15 @@ class StepReport:
             "retryable": last.get("retryable"),
         }
 
+    @property
+    def decision(self) -> tuple[Sequence[str], str] | None:
+        """Steps that a decision created, and its reason; None for other steps and for decisions without a reason."""
+        outcome = self.result.get("decision_point_outcome") if isinstance(self.result, Mapping) else None
+        reason = self.result.get("reason") if isinstance(outcome, Mapping) else None
+        if not isinstance(outcome, Mapping) or not isinstance(reason, str):
+            return None
+        return tuple(map(str, outcome.get("step_names", ()))), reason
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data (`tasker run --json`)."""
         return {
@@ -91,8 +111,8 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskReport:
-    """Report of one task, with `steps` by name in topological order."""
+class TaskFacts:
+    """Facts of a task, which every reading of it has."""
 
     task_uuid: str
     namespace: str
@@ -103,23 +123,30 @@ class TaskReport:
     created_at: datetime
     completed_at: datetime | None
     context: Mapping[str, Any]
-    steps: Mapping[str, StepReport]
-    cancel_reason: str | None = None
-    tags: Sequence[str] = ()
-    priority: int = 0
-    initiator: str = "unknown"
-    correlation_id: str | None = None
-    run_at: datetime | None = None
+    priority: int | None
+    tags: Sequence[str]
+    initiator: str
+    correlation_id: str | None
+    run_at: datetime | None
     """Time for which the task was submitted; None if it began at once."""
-    expires_at: datetime | None = None
-    """Time at which the task is cancelled if no worker has begun it."""
-    deadline_at: datetime | None = None
-    """Time at which the open steps of the task fail."""
-    tenant: str | None = None
-    waits_until: datetime | None = None
+    expires_at: datetime | None
+    """Time at which the task is cancelled if no worker has begun it; None if it never is, or has ended."""
+    deadline_at: datetime | None
+    """Time at which the open steps of the task fail; None without a deadline."""
+    tenant: str | None
+    """For whom the task runs."""
+    waits_until: datetime | None
     """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
-    more_steps: int = 0
-    """Steps behind those that are here, where a page of them was asked for."""
+
+    @property
+    def name(self) -> str:
+        """Name of the template."""
+        return self.template
+
+    @property
+    def current_state(self) -> str:
+        """State of the task."""
+        return self.status
 
     @property
     def finished(self) -> bool:
@@ -132,6 +159,23 @@ class TaskReport:
         return self.status == "complete"
 
     @property
+    def duration_ms(self) -> int | None:
+        """Milliseconds from submission to the end; None while the task runs."""
+        if self.completed_at is None:
+            return None
+        return round((self.completed_at - self.created_at).total_seconds() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport(TaskFacts):
+    """Report of one task, with `steps` by name in topological order."""
+
+    steps: Mapping[str, StepReport]
+    cancel_reason: str | None = None
+    more_steps: int = 0
+    """Steps behind those that are here, where a page of them was asked for."""
+
+    @property
     def results(self) -> dict[str, Any]:
         """Results by step name, of the steps that have one."""
         return {name: step.result for name, step in self.steps.items() if step.result is not None}
@@ -141,13 +185,6 @@ class TaskReport:
         """Results of the steps on which no other step depends."""
         inner = {name for step in self.steps.values() for name in step.depends_on}
         return {name: result for name, result in self.results.items() if name not in inner}
-
-    @property
-    def duration_ms(self) -> int | None:
-        """Milliseconds from submission to the end; None while the task runs."""
-        if self.completed_at is None:
-            return None
-        return round((self.completed_at - self.created_at).total_seconds() * 1000)
 
     @property
     def failed_steps(self) -> list[StepReport]:
@@ -178,9 +215,104 @@ class TaskReport:
         }
 
 
+ALIASES = {"template": "name"}
+DERIVED = {"current_state": "status", "duration_ms": "duration_ms"}
+
+
+@published("TaskResponse", aliases=ALIASES, derived=DERIVED)
+@dataclass(frozen=True, slots=True)
+class Task(TaskFacts):
+    """Task with its progress; lists omit the steps. Times are ISO 8601 in UTC."""
+
+    named_task_uuid: str
+    updated_at: datetime
+    source_system: str
+    reason: str
+    parent_correlation_id: str | None
+    total_steps: int
+    pending_steps: int
+    in_progress_steps: int
+    completed_steps: int
+    failed_steps: int
+    ready_steps: int
+    recommended_action: str | None
+    completion_percentage: float
+    health_status: str
+    steps: Sequence[StepReadiness]
+    more_steps: int | None
+    """Number of steps after those in `steps`; None if the task is shown without steps."""
+
+
+@published("TaskCreated", aliases=ALIASES, derived=DERIVED)
+@dataclass(frozen=True, slots=True)
+class TaskCreated(Task):
+    """Created task, or the existing one that the request asked for (`created` is false).
+
+    `unique`: the existing one runs under the same unique key of its template.
+    """
+
+    step_count: int
+    message: str
+    created: bool
+    unique: bool = False
+
+
+@published("TaskCancelled", aliases=ALIASES, derived=DERIVED)
+@dataclass(frozen=True, slots=True)
+class TaskCancelled(Task):
+    """Cancelled task and its previous state."""
+
+    previous_status: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequested:
+    """Identifier that the task will have; `status` is `requested`."""
+
+    task_uuid: str
+    status: Literal["requested"] = "requested"
+
+
+@published("TaskListResponse")
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Page of tasks without their steps."""
+
+    tasks: Sequence[Task]
+    pagination: Pagination
+
+
+COUNTS = ("total", "done", "failed", "cancelled", "active", "retrying", "held")
+"""Columns with the numbers of a task's steps, in the order of `StepCounts`."""
+
+
+def task_of(row: Mapping[str, Any], steps: Sequence[StepReadiness] = (), more_steps: int | None = None) -> Task:
+    """Return the task of a row of the query `tasks` for clients."""
+    counts = StepCounts(*(row[name] for name in COUNTS))
+    numbers = {
+        "total_steps": counts.total,
+        "pending_steps": counts.total - sum(row[name] for name in COUNTS[1:-1]),
+        "in_progress_steps": counts.active,
+        "completed_steps": counts.done,
+        "failed_steps": counts.error,
+        "ready_steps": row["held"],
+        "recommended_action": recommended_action(counts),
+        "completion_percentage": completion_percentage(counts),
+        "health_status": health_status(counts),
+    }
+    return from_row(
+        Task, row, **numbers, execution_status=str(execution_status(counts)), steps=steps, more_steps=more_steps
+    )
+
+
+def extended(kind: type[T], task: Task, **more: Any) -> T:
+    """Return the task as a view that has more fields."""
+    return kind(**{field.name: getattr(task, field.name) for field in fields(task)}, **more)
+
+
 def stored_report(document: Mapping[str, Any], *, before: int = 0) -> TaskReport:
     """The report from the document of the query `report`, which leaves out so many steps `before` its page."""
-    steps = [dict(zip(STORED, values, strict=True)) for values in document["steps"] or ()]
+    task, steps = document["task"], [dict(zip(STORED, values, strict=True)) for values in document["steps"] or ()]
     static = {step["ordinal"]: step["name"] for step in steps if step["parents"] is not None}
     static |= {int(ordinal): name for ordinal, name in (document["names"] or {}).items()}
     created: dict[str, list[str]] = {}
@@ -193,36 +325,15 @@ def stored_report(document: Mapping[str, Any], *, before: int = 0) -> TaskReport
         else:
             step["depends_on"] = [static[ordinal] for ordinal in sorted(ordinals)]
     more = max(0, document["total"] - before - len(steps))
-    return replace(task_report({**document, "steps": steps}), more_steps=more)
+    return replace(task_report({**task, "steps": steps}), more_steps=more)
 
 
 def task_report(row: Mapping[str, Any]) -> TaskReport:
     """Return the report of a task from its row, which has its steps as rows with the names of `StepReport`."""
-    counts = StepCounts(
-        row["total"], row["done"], row["failed"], row["cancelled"], row["active"], row["retrying"], row["held"]
-    )
-    return TaskReport(
-        task_uuid=row["task_uuid"],
-        namespace=row["namespace"],
-        template=row["template"],
-        version=row["version"],
-        status=row["status"],
-        execution_status=str(execution_status(counts)),
-        created_at=_time(row["created_at"]),
-        completed_at=_time_or_none(row["completed_at"]),
-        context=row["context"],
-        steps={step["name"]: _step(step) for step in row["steps"]},
-        cancel_reason=row["cancel_reason"],
-        tags=tuple(row["tags"]),
-        priority=row["priority"],
-        initiator=row["initiator"],
-        correlation_id=row["correlation_id"],
-        run_at=_time_or_none(row.get("run_at")),
-        expires_at=_time_or_none(row.get("expires_at")),
-        deadline_at=_time_or_none(row.get("deadline_at")),
-        tenant=row.get("tenant"),
-        waits_until=_time_or_none(row.get("waits_until")),
-    )
+    counts = StepCounts(*(row[name] for name in COUNTS))
+    steps = {step["name"]: _step(step) for step in row["steps"]}
+    status = str(execution_status(counts))
+    return from_row(TaskReport, row, execution_status=status, steps=steps, tags=tuple(row["tags"]))
 
 
 def _step(row: Mapping[str, Any]) -> StepReport:

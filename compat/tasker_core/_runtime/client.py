@@ -13,17 +13,18 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from tasker.app.sync_app import SyncApp
-from tasker.client.responses import (
-    HealthResponse,
-    StepAuditResponse,
-    StepResponse,
-    TaskListResponse,
-    TaskResponse,
-)
+from tasker.client.responses import HealthResponse
 from tasker.client.servers import server_of_environment
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 from tasker_core._runtime.bootstrap import is_worker_running, running_system
+from tasker_core._runtime.responses import (
+    StepAuditResponse,
+    StepResponse,
+    TaskListResponse,
+    TaskResponse,
+    response,
+)
 
 T = TypeVar("T")
 SERVERS = "tasker_core._runtime.server_calls"
@@ -112,11 +113,11 @@ class DatabaseCalls:
 
     def get_task(self, task_uuid: str) -> TaskResponse:
         """Return the task with its steps."""
-        return TaskResponse.from_dict(self._app.views.task(task_uuid))
+        return response(TaskResponse, self._app.views.task(task_uuid))
 
     def list_tasks(self, **which: Any) -> TaskListResponse:
         """Return a page of tasks."""
-        return TaskListResponse.from_dict(self._app.views.tasks(**which))
+        return response(TaskListResponse, self._app.views.tasks(**which))
 
     def cancel_task(self, task_uuid: str) -> dict[str, Any]:
         """Cancel a task."""
@@ -125,15 +126,15 @@ class DatabaseCalls:
 
     def list_task_steps(self, task_uuid: str) -> list[StepResponse]:
         """Return the task's steps in topological order."""
-        return [StepResponse.from_dict(step) for step in self._app.views.steps(task_uuid)]
+        return [response(StepResponse, step) for step in self._app.views.steps(task_uuid)]
 
     def get_step(self, task_uuid: str, step_uuid: str) -> StepResponse:
         """Return one step."""
-        return StepResponse.from_dict(self._app.views.step(task_uuid, step_uuid))
+        return response(StepResponse, self._app.views.step(task_uuid, step_uuid))
 
     def get_step_audit_history(self, task_uuid: str, step_uuid: str) -> list[StepAuditResponse]:
         """Return the audit records of the stored results of a step."""
-        return [StepAuditResponse.from_dict(row) for row in self._app.views.audit(task_uuid, step_uuid)]
+        return [response(StepAuditResponse, row) for row in self._app.views.audit(task_uuid, step_uuid)]
 
     def health_check(self) -> HealthResponse:
         """Return whether database and messaging respond."""

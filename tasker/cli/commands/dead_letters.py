@@ -13,7 +13,7 @@ from tasker.cli.commands import dead_letter_text
 from tasker.cli.commands.replays import replay, replays
 from tasker.cli.commands.task import retry_summary
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.options import bounded_option, limit_option
 from tasker.cli.render.values import screen_width
 from tasker.cli.suggestions import GuessingGroup
@@ -132,7 +132,8 @@ def show(uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None
     async def read(app: Fleet) -> DeadLetter:
         entry = await found_entry(app, uuid)
         deleted = entry.current_state is None
-        return entry if deleted else await redacted(app, entry.task_uuid, entry, show_sensitive)
+        values = seen(app, show_sensitive).sensitive_values
+        return entry if deleted else await values.redacted(entry.task_uuid, entry)
 
     print_as(form, run_on_fleet(place, read), dead_letter_text.entry_text)
 

@@ -13,7 +13,7 @@ from tasker.cli.commands.task_steps import audit, complete_step, reset_step, res
 from tasker.cli.commands.task_submit import refused, request, submit
 from tasker.cli.commands.task_watch import logs, since, watch
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.render.outcome import going_on
 from tasker.cli.render.values import names_text, screen_width
 from tasker.cli.suggestions import GuessingGroup
@@ -24,7 +24,7 @@ from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.tasks.explain import Explanation
+    from tasker.views.explanation import Explanation
     from tasker.views.task_lists import TaskSummary, TransitionDetail
     from tasker.views.tasks import TaskReport
 
@@ -56,7 +56,7 @@ def explain(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     async def read(app: Fleet) -> Explanation:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await app.tasks.explain(task, name), show_sensitive)
+        return await seen(app, show_sensitive).tasks.explain(task, name)
 
     explanation = run_on_fleet(place, read)
     text = explanation_text(explanation, screen_width(), place.arguments()) if form == "text" else ""
@@ -255,8 +255,7 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
     from tasker.cli.render.task import report_object, report_text
 
     async def read(app: Fleet) -> TaskReport:
-        task_report = await app.tasks.report(await find_task(app.tasks, task_uuid))
-        return await redacted(app, task_report.task_uuid, task_report, show_sensitive)
+        return await seen(app, show_sensitive).tasks.report(await find_task(app.tasks, task_uuid))
 
     report = run_on_fleet(place, read)
     render = partial(report_text, report, traceback=traceback, every=every, width=screen_width())
@@ -281,7 +280,7 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
     async def read(app: Fleet) -> Sequence[TransitionDetail]:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await app.tasks.history(task), show_sensitive)
+        return await seen(app, show_sensitive).tasks.history(task)
 
     transitions = run_on_fleet(place, read)
     chosen = [row for row in transitions if name in (None, row.step)]

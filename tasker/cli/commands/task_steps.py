@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasker.cli.connection import FORMAT, actor, print_as
-from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, looks_like_a_task, run_on_fleet
 from tasker.engine.states.step import StepState
 from tasker.errors import StepNotFound
+from tasker.views.model import encode
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-
-View = Mapping[str, Any]
+    from tasker.views.steps import Attempt, Step, StepInputs
 
 
 class StepGroup(GuessingGroup):
@@ -40,11 +41,11 @@ class StepGroup(GuessingGroup):
 def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show the state of each step of a task, and whether it can run."""
 
-    async def read(app: Fleet) -> list[View]:
+    async def read(app: Fleet) -> Sequence[Step]:
         task = await find_task(app.tasks, task_uuid)
-        return [*await redacted(app, task, await app.views.steps(task), show_sensitive)]
+        return await seen(app, show_sensitive).views.steps(task)
 
-    print_as(form, run_on_fleet(place, read), _steps_text)
+    _print(form, run_on_fleet(place, read), _steps_text)
 
 
 @click.command()
@@ -56,11 +57,11 @@ def steps(task_uuid: str, show_sensitive: bool, form: str, place: FleetTarget) -
 def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show one step: STEP is its name or its UUID."""
 
-    async def read(app: Fleet) -> Any:
+    async def read(app: Fleet) -> Step:
         task = await find_task(app.tasks, task_uuid)
-        return await redacted(app, task, await _step(app, task, step), show_sensitive)
+        return await _step(seen(app, show_sensitive), task, step)
 
-    print_as(form, run_on_fleet(place, read), _step_text)
+    _print(form, run_on_fleet(place, read), _step_text)
 
 
 @click.command()
@@ -72,12 +73,12 @@ def show(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Flee
 def audit(task_uuid: str, step: str | None, show_sensitive: bool, form: str, place: FleetTarget) -> None:
     """Show the audit records of stored results and failures, newest first: of a whole task or of one step."""
 
-    async def read(app: Fleet) -> list[View]:
+    async def read(app: Fleet) -> Sequence[Attempt]:
         task = await find_task(app.tasks, task_uuid)
-        one = (await _step(app, task, step))["step_uuid"] if step else None
-        return [*await redacted(app, task, await app.views.audit(task, one), show_sensitive)]
+        one = (await _step(app, task, step)).step_uuid if step else None
+        return await seen(app, show_sensitive).views.audit(task, one)
 
-    print_as(form, run_on_fleet(place, read), _audit_text)
+    _print(form, run_on_fleet(place, read), _audit_text)
 
 
 @click.command()
@@ -94,12 +95,12 @@ def inputs(task_uuid: str, step: str, show_sensitive: bool, form: str, place: Fl
       tasker task step inputs 0199c1f4-8a52 charge
     """
 
-    async def read(app: Fleet) -> Any:
+    async def read(app: Fleet) -> StepInputs:
         task = await find_task(app.tasks, task_uuid)
-        step_uuid = (await _step(app, task, step))["step_uuid"]
-        return await redacted(app, task, await app.views.inputs(task, step_uuid), show_sensitive)
+        step_uuid = (await _step(app, task, step)).step_uuid
+        return await seen(app, show_sensitive).views.inputs(task, step_uuid)
 
-    print_as(form, run_on_fleet(place, read), _inputs_text)
+    _print(form, run_on_fleet(place, read), _inputs_text)
 
 
 def _repair(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,68 +171,74 @@ def _repair_step(
     form: str,
     place: FleetTarget,
 ) -> None:
-    async def find_and_act(app: Fleet) -> View:
+    async def find_and_act(app: Fleet) -> Step:
         task = await find_task(app.tasks, task_uuid)
-        step_view = await _step(app, task, step)
-        await act(app, task, step_view["name"])
-        return await app.views.step(task, step_view["step_uuid"])
+        found = await _step(app, task, step)
+        await act(app, task, found.name)
+        return await app.views.step(task, found.step_uuid)
 
     title, reason, by, who = texts
     lines = ("New state: {current_state}", *([f"Reason: {reason}"] if reason else []), f"{by}: {who}")
     text = "\n".join((f"✓ {title}", *(f"  {line}" for line in lines)))
-    print_as(
+    _print(
         form,
         run_on_fleet(place, find_and_act, operates=True),
-        lambda done: text.replace("{current_state}", done["current_state"]),
+        lambda done: text.replace("{current_state}", done.state),
     )
 
 
-async def _step(app: Fleet, task: str, step: str) -> View:
+def _print(form: str, value: Any, render: Callable[[Any], str]) -> None:
+    """Print views as the API sends them, or as text."""
+    kind = Sequence[type(value[0])] if isinstance(value, Sequence) and value else type(value)  # type: ignore[misc]
+    print_as(form, encode(kind, value) if form == "json" else value, render)
+
+
+async def _step(app: Fleet, task: str, step: str) -> Step:
     """Return the step with this name or UUID. Raises `StepNotFound`."""
-    step_views: Sequence[View] = await app.views.steps(task)
-    for view in step_views:
-        if step in (view["name"], view["step_uuid"]):
-            return view
-    names = ", ".join(step_view["name"] for step_view in step_views[:20])
+    steps = await app.views.steps(task)
+    for found in steps:
+        if step in (found.name, found.step_uuid):
+            return found
+    names = ", ".join(found.name for found in steps[:20])
     raise StepNotFound(f"task {task} has no step {step!r}", hint=f"expected one of: {names}")
 
 
-def _inputs_text(view: View) -> str:
+def _inputs_text(view: StepInputs) -> str:
     import json
 
-    source = "" if view["evaluated"] else " (the task's: the step has no `inputs`)"
-    lines = [f"Input of step {view['name']}, attempt {view['attempt']}{source}:"]
-    lines += [f"  {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in view["inputs"].items()]
-    for name, problem in view["problems"].items():
+    source = "" if view.evaluated else " (the task's: the step has no `inputs`)"
+    lines = [f"Input of step {view.name}, attempt {view.attempt}{source}:"]
+    lines += [f"  {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in view.inputs.items()]
+    for name, problem in view.problems.items():
         lines += [f"  {name}: no value", *(f"    {line}" for line in problem.splitlines())]
     return "\n".join(lines)
 
 
-def _steps_text(steps: Sequence[View]) -> str:
+def _steps_text(steps: Sequence[Step]) -> str:
     lines = [f"✓ Found {len(steps)} workflow steps:"]
     for step in steps:
-        lines += [f"  Step: {step['name']} ({step['step_uuid']})", *(f"    {line}" for line in _facts(step))]
-        if step["retry_eligible"] and step["current_state"] == StepState.WAITING_FOR_RETRY:
+        lines += [f"  Step: {step.name} ({step.step_uuid})", *(f"    {line}" for line in _facts(step))]
+        if step.retry_eligible and step.state == StepState.WAITING_FOR_RETRY:
             lines.append("    ⚠ Retry eligible")
     return "\n".join(lines)
 
 
-def _step_text(step: View) -> str:
-    more = [f"UUID: {step['step_uuid']}", f"Name: {step['name']}", *_facts(step)]
-    more.append(f"Retry eligible: {_word(step['retry_eligible'])}")
-    if step.get("last_failure_at"):
-        more.append(f"Last failure: {step['last_failure_at']}")
-    if step.get("last_error"):
-        more.append(f"Last error: {step['last_error']}")
+def _step_text(step: Step) -> str:
+    more = [f"UUID: {step.step_uuid}", f"Name: {step.name}", *_facts(step)]
+    more.append(f"Retry eligible: {_word(step.retry_eligible)}")
+    if step.last_failure_at:
+        more.append(f"Last failure: {step.last_failure_at.astimezone(UTC).isoformat()}")
+    if step.last_error:
+        more.append(f"Last error: {step.last_error}")
     return "\n".join(("✓ Step Details:", *(f"  {line}" for line in more)))
 
 
-def _facts(step: View) -> tuple[str, ...]:
+def _facts(step: Step) -> tuple[str, ...]:
     return (
-        f"State: {step['current_state']}",
-        f"Dependencies satisfied: {_word(step['dependencies_satisfied'])}",
-        f"Ready for execution: {_word(step['ready_for_execution'])}",
-        f"Attempts: {step['attempts']}/{step['max_attempts']}",
+        f"State: {step.state}",
+        f"Dependencies satisfied: {_word(step.dependencies_satisfied)}",
+        f"Ready for execution: {_word(step.ready_for_execution)}",
+        f"Attempts: {step.attempts}/{step.max_attempts}",
     )
 
 
@@ -239,19 +246,19 @@ def _word(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _audit_text(steps: Sequence[View]) -> str:
+def _audit_text(attempts: Sequence[Attempt]) -> str:
     from tasker.cli.render.values import date_time, table
 
-    if not steps:
+    if not attempts:
         return "no results recorded"
     rows = [
         (
-            date_time(entry["recorded_at"]),
-            entry["step_name"],
-            "result" if entry["success"] else "failure",
-            "-" if entry["execution_time_ms"] is None else f"{entry['execution_time_ms']} ms",
-            entry["worker_uuid"] or "-",
+            date_time(entry.recorded_at),
+            entry.step_name,
+            "result" if entry.success else "failure",
+            "-" if entry.execution_time_ms is None else f"{entry.execution_time_ms} ms",
+            entry.worker_uuid or "-",
         )
-        for entry in steps
+        for entry in attempts
     ]
     return table(("WHEN", "STEP", "OUTCOME", "TOOK", "WORKER"), rows)

@@ -14,7 +14,7 @@ import click
 
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.connection import FORMAT, plain
-from tasker.cli.covering import SHOW_SENSITIVE, redacted
+from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.options import SECONDS
 from tasker.cli.render.outcome import next_text, watch_command
 from tasker.cli.render.values import clock_time, echo, screen_width
@@ -24,8 +24,8 @@ from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_flee
 if TYPE_CHECKING:
     from tasker.cli.live.showing import View
     from tasker.cli.remote.fleet import Fleet
-    from tasker.services.tasks.logs import StepLogLine
     from tasker.template.plan import Plan
+    from tasker.views.steps import StepLogLine
     from tasker.views.tasks import TaskReport
 
 SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
@@ -93,8 +93,8 @@ def logs(task_uuid: str, follow: bool, show_sensitive: bool, form: str, place: F
     async def show(app: Fleet) -> None:
         task = await find_task(app.tasks, task_uuid)
         line_count = 0
-        async for lines in _lines(app, task, follow, which):
-            for line in await redacted(app, task, [plain_line(log_line) for log_line in lines], show_sensitive):
+        async for lines in _lines(seen(app, show_sensitive), task, follow, which):
+            for line in map(plain_line, lines):
                 echo(json.dumps(line, default=plain, ensure_ascii=False) if form == "json" else line_text(line))
                 line_count += 1
         if not line_count and form == "text":
@@ -191,10 +191,11 @@ async def _watch(
         interrupted.last_words = f"The task continues. To watch it again: {watch_command(task, database)}"
         if form == "text":
             echo(f"{click.style(plan.name, bold=True)} {plan.version} ({plan.namespace})  task {task}")
-        async with show_while_waiting(Feed(app.tasks, task), _view(form, plan)):
+        async with show_while_waiting(Feed(seen(app, show_sensitive).tasks, task), _view(form, plan)):
             outcome = await first_of(app.wait(task), interrupted.asked, timeout)
         if not isinstance(outcome, str):
-            return _ended(await redacted(app, task, outcome, show_sensitive), form, database)
+            report = await seen(app, show_sensitive).sensitive_values.redacted(task, outcome)
+            return _ended(report, form, database)
     why = "Interrupted" if outcome == "interrupted" else f"Not ended after {timeout:g} s"
     echo(f"{why}; the task continues. To watch it again:\n  {watch_command(task, database)}", to=sys.stderr)
     return INTERRUPTED if outcome == "interrupted" else 1

@@ -12,7 +12,7 @@ from tasker.views.progress import StepProgress, TaskProgress
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import TaskService
-    from tasker.services.tasks.explain import Explained
+    from tasker.views.explanation import Explained
 
 PATIENCE = timedelta(seconds=3)
 """Waiting time after which a step is explained."""

@@ -26,7 +26,7 @@ from tasker.services.wording import countdown, duration, folded_names, one_line
 from tasker.views.progress import StepProgress
 
 if TYPE_CHECKING:
-    from tasker.services.tasks.explain import Explained
+    from tasker.views.explanation import Explained
 
 TASK_FIELDS = ("status", "finished", "total", "done", "failed", "pauses", "at")
 

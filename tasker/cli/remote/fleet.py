@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
-from tasker.redaction import Redactor
 from tasker.services.audit import OperatorAction
 from tasker.services.event_subscriptions import Subscription
-from tasker.services.operators.reruns import StartedRerun
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
-from tasker.services.tasks.explain import Explanation
 from tasker.services.tasks.lists import ListFilters
-from tasker.services.tasks.logs import StepLogLine
 from tasker.template.plan import Plan
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
+from tasker.views.explanation import Explanation
 from tasker.views.fleet import RecordedAction
 from tasker.views.progress import TaskProgress
-from tasker.views.steps import RetriedSteps
+from tasker.views.steps import Attempt, RetriedSteps, StartedRerun, Step, StepInputs, StepLogLine
 from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
+from tasker.views.templates import Registration
 
 if TYPE_CHECKING:
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from tasker.services.operators.replays import Replays
 
 View = dict[str, Any]
+T = TypeVar("T")
 
 
 class TaskService(Protocol):
@@ -63,7 +62,7 @@ class TaskService(Protocol):
         limit: int = 1000,
     ) -> Sequence[StepLogLine]: ...
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]: ...
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str: ...
+    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str: ...
     async def list(
         self,
         *,
@@ -107,10 +106,10 @@ class RerunService(Protocol):
 class ViewService(Protocol):
     """Methods of `tasker.services.tasks.search.ClientViews`, documented there."""
 
-    async def steps(self, task_uuid: str) -> Sequence[View]: ...
-    async def step(self, task_uuid: str, step_uuid: str) -> View: ...
-    async def inputs(self, task_uuid: str, step_uuid: str) -> View: ...
-    async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[View]: ...
+    async def steps(self, task_uuid: str) -> Sequence[Step]: ...
+    async def step(self, task_uuid: str, step_uuid: str) -> Step: ...
+    async def inputs(self, task_uuid: str, step_uuid: str) -> StepInputs: ...
+    async def audit(self, task_uuid: str, step_uuid: str | None = None) -> Sequence[Attempt]: ...
 
 
 class PlanService(Protocol):
@@ -122,7 +121,7 @@ class PlanService(Protocol):
 class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
-    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> object: ...
+    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Registration: ...
 
 
 class SubmissionService(Protocol):
@@ -179,7 +178,7 @@ class DomainEventService(Protocol):
 class SensitiveService(Protocol):
     """Methods of `tasker.services.viewer.SensitiveValues`, documented there."""
 
-    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> Redactor | None: ...
+    async def redacted(self, task_uuid: str, answer: T) -> T: ...
 
 
 class Fleet(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tasker.cli.remote.events import HttpDomainEvents
 from tasker.cli.remote.schedules import HttpSchedules
@@ -16,6 +16,7 @@ from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
+from tasker.operations.templates import TemplateOperations
 from tasker.services.audit import OperatorAction
 from tasker.services.submission.starts import start_texts
 from tasker.services.submission.submit import OnDuplicate, SubmissionResult
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tasker.services.operators.pauses import PauseTarget
     from tasker.services.submission.registered import TemplateSubmission
 
+T = TypeVar("T")
 ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
 
@@ -98,21 +100,18 @@ class HttpSubmissions:
         return [_answer(result) for result in answer["results"]]
 
 
-class HttpTemplateTexts:
+class HttpTemplateTexts(RemoteService):
     """`tasker.services.workflows.texts.TemplateTexts` through a server."""
 
-    def __init__(self, client: HttpClient) -> None:
-        self._client = client
-
-    async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> None:
-        await self._client.register_templates(text, environment=environment, force=force)
+    register = TemplateOperations.register_templates
 
 
 class RedactedByServer:
     """`tasker.services.viewer.SensitiveValues` through a server, which redacts its responses."""
 
-    async def veil(self, task_uuid: str, permitted: Collection[str] | None) -> None:
-        """Return None: nothing is left to redact."""
+    async def redacted(self, task_uuid: str, answer: T) -> T:
+        """Return the answer: nothing is left to redact."""
+        return answer
 
 
 class HttpOperatorLog(RemoteService):

@@ -15,7 +15,7 @@ from tasker.errors.tracebacks import exception_of, traceback_of
 from tasker.services.wording import counted, duration, folded, folded_names, one_line, span
 
 if TYPE_CHECKING:
-    from tasker.services.tasks.explain import Explained, Explanation
+    from tasker.views.explanation import Explained, Explanation
     from tasker.views.tasks import StepReport, TaskReport
 
 FAILURES_SHOWN = 5

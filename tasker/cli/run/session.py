@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tasker.__main__ import INTERRUPTED
 from tasker.cli.commands.task_submit import name_existing_task
-from tasker.cli.covering import redacted
+from tasker.cli.covering import seen
 from tasker.cli.live.feed import Feed
 from tasker.cli.live.showing import View, first_of, show_while_waiting
 from tasker.cli.loading import pause_gc
@@ -128,7 +128,8 @@ async def run_session(order: RunRequest, prepared: Prepared, hooks: RunHooks) ->
             run = await (_submit(app, order, prepared) if order.resume is None else _find(app, order, order.resume))
             if isinstance(run, StartedRun):
                 run = await _watch(app, await _with_others(app, run, prepared), order, interrupted, hooks)
-            report = await redacted(app, run.report.task_uuid, run.report, order.show_sensitive)
+            values = seen(app, order.show_sensitive).sensitive_values
+            report = await values.redacted(run.report.task_uuid, run.report)
             hooks.on_end(replace(run, report=report))
             return run
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tasker.client.calls.paths import segment
 from tasker.client.connection import HttpConnection
 from tasker.errors import NotTasker
-from tasker.operations.operation import AsyncCaller, Operation
+from tasker.operations.operation import AsyncCaller, Operation, Parameter
 from tasker.views.model import decode
 
 R = TypeVar("R")
@@ -26,20 +26,27 @@ class OperationCalls(AsyncCaller):
     async def perform(self, operation: Operation[..., R], arguments: Mapping[str, Any]) -> R:
         """Send the request of the operation. Raises the errors of `HttpConnection.send`."""
         endpoint = operation.endpoint
-        values = {name: _plain(value) for name, value in arguments.items()}
+        values = {
+            parameter.published: _plain(arguments[parameter.published], parameter) for parameter in operation.parameters
+        }
         path = sub(r"{(\w+)}", lambda name: segment(values.pop(name[1])), endpoint.path)
         if endpoint.operates and "actor" in values:
             values["actor"] = values["actor"] or self.initiator
         place = "params" if endpoint.body is None else "body"
         sent: dict[str, Any] = {place: values}
-        answer = await self.connection.send(endpoint.method, path, **sent, repeatable=endpoint.method == "GET")
+        waits = max((arguments[name] or 0.0 for name in operation.durations), default=0.0)
+        answer = await self.connection.send(
+            endpoint.method, path, **sent, waits=waits, repeatable=endpoint.repeatable or endpoint.method == "GET"
+        )
         kind: type[R] = operation.answer
         if endpoint.wrapped is not None:
             answer = answer.get(endpoint.wrapped.key) if isinstance(answer, dict) else None
         return decoded(kind, answer)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, parameter: Parameter) -> Any:
+    if parameter.param.form == "seconds" and value is not None:
+        return f"{value:.3f}s"
     return value.isoformat() if isinstance(value, datetime) else value
 
 

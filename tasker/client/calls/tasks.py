@@ -10,21 +10,20 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict, Unpack
 from uuid import uuid4
 
+from tasker.client.calls.operations import OperationCalls, decoded
 from tasker.client.calls.paths import path
 from tasker.client.connection import HttpConnection
-from tasker.client.responses import PaginationInfo, TaskListResponse, TaskResponse
 from tasker.client.task_events import TaskEvent, read_events
 from tasker.clock import BackoffPolicy
-from tasker.engine.states.task import TERMINAL
-from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
+from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests
+from tasker.operations.tasks import MOST_STEPS, TaskOperations
 from tasker.services.submission.starts import start_texts
 from tasker.template.names import PriorityName
+from tasker.views.tasks import Task, TaskCreated
 
 OnDuplicate = Literal["refuse", "return_existing"]
-STEPS_PAGE = 1000
+STEPS_PAGE = MOST_STEPS
 """Steps of one answer."""
-MOST_LISTED = 500
-"""Maximum number of tasks of one list."""
 SLICE_SECONDS = 20.0
 """Longest wait of one request: shorter than the time after which proxies close a silent connection."""
 QUIET_SECONDS = 45.0
@@ -54,22 +53,7 @@ class TaskOptions(TypedDict, total=False):
     callback_url: str | None
 
 
-class TaskFilters(TypedDict, total=False):
-    """Filters of a list of tasks, combined with AND. Times are ISO 8601, `name` is the template's."""
-
-    name: str
-    version: str
-    initiator: str
-    source_system: str
-    tenant: str
-    tag: Sequence[str]
-    correlation_id: str
-    created_after: str
-    created_before: str
-    sort: Literal["-created_at", "created_at"]
-
-
-class TaskCalls:
+class TaskCalls(OperationCalls, TaskOperations):
     """Calls on tasks. `initiator` and `source_system` are stored with every task that the client creates."""
 
     connection: HttpConnection
@@ -87,7 +71,7 @@ class TaskCalls:
         on_duplicate: OnDuplicate = "refuse",
         wait: float = 0.0,
         **options: Unpack[TaskOptions],
-    ) -> TaskResponse:
+    ) -> TaskCreated:
         """Create a task from a registered template; without `version` from the version registered last.
 
         With `wait` the call returns when the task has ended, or after `wait` seconds. With an idempotency key the
@@ -105,7 +89,7 @@ class TaskCalls:
             "on_duplicate": on_duplicate,
             **_encoded(options),
         }
-        return TaskResponse.from_dict(await self.submit(body, wait=wait))
+        return decoded(TaskCreated, await self.submit(body, wait=wait))
 
     async def submit(self, body: Mapping[str, Any], *, wait: float = 0.0) -> dict[str, Any]:
         """Create the task described by a request body, as `create_task`; return the whole response."""
@@ -169,21 +153,20 @@ class TaskCalls:
         body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": on_duplicate}
         return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
 
-    async def get_task(self, task_uuid: str) -> TaskResponse:
+    async def get_task(self, task_uuid: str) -> Task:
         """The task with its steps, read page by page. Raises `TaskNotFound`."""
-        return await self._whole(await self.connection.get(path("/v1/tasks", task_uuid), {"steps_limit": STEPS_PAGE}))
+        return await self._whole(await self.get_task_page(task_uuid, limit=STEPS_PAGE))
 
-    async def _whole(self, task: Mapping[str, Any]) -> TaskResponse:
+    async def _whole(self, task: Task) -> Task:
         """The task with those of its steps that its answer left for later."""
-        steps, more = list(task.get("steps") or ()), task.get("more_steps")
+        steps, more = list(task.steps), task.more_steps
         while more:
-            params = {"steps_limit": STEPS_PAGE, "steps_offset": len(steps)}
-            page = await self.connection.get(path("/v1/tasks", task["task_uuid"]), params)
-            more = page["more_steps"] if page["steps"] else 0
-            steps += page["steps"]
-        return TaskResponse.from_dict({**task, "steps": steps})
+            page = await self.get_task_page(task.task_uuid, limit=STEPS_PAGE, offset=len(steps))
+            more = page.more_steps if page.steps else 0
+            steps += page.steps
+        return replace(task, steps=steps, more_steps=0)
 
-    async def wait(self, task_uuid: str, timeout: float | None = None) -> TaskResponse:
+    async def wait(self, task_uuid: str, timeout: float | None = None) -> Task:
         """Wait until the task has ended and return it.
 
         Raises `TaskNotFound`, and `TimeoutError` after `timeout` seconds. The server holds the request until then, so
@@ -197,7 +180,7 @@ class TaskCalls:
             left = SLICE_SECONDS if end is None else min(SLICE_SECONDS, end - loop.time())
             asked_for, began = max(0.0, left), loop.time()
             try:
-                answer = await self._answer(task_uuid, asked_for)
+                answer = await self.get_task_page(task_uuid, wait=asked_for, limit=STEPS_PAGE)
             except AWAY:
                 failures += 1
                 if failures > TIMES or (end is not None and loop.time() >= end):
@@ -205,18 +188,12 @@ class TaskCalls:
                 await asyncio.sleep(TAKEN_UP.pause(failures - 1))
                 continue
             failures = 0
-            if answer["status"] in TERMINAL:
+            if answer.finished:
                 return await self._whole(answer)
             if end is not None and loop.time() >= end:
-                raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer['status']}")
+                raise TimeoutError(f"task {task_uuid} has not ended after {timeout:g} s; it is {answer.status}")
             if loop.time() - began < asked_for / 2:  # the task was reset as it ended, or the server does not wait
                 await asyncio.sleep(min(1.0, asked_for))
-
-    async def _answer(self, task_uuid: str, seconds: float) -> dict[str, Any]:
-        """The task, when it has ended or after so many seconds."""
-        params = {"wait": f"{seconds:.3f}s", "steps_limit": STEPS_PAGE}
-        answer = await self.connection.get(path("/v1/tasks", task_uuid), params, waits=seconds)
-        return dict(answer)
 
     async def stream(self, task_uuid: str, after: str | None = None) -> AsyncGenerator[TaskEvent, None]:
         """Yield the events of a task, from its beginning or after the `place` of an event, until it has ended.
@@ -253,67 +230,6 @@ class TaskCalls:
             async with aclosing(read_events(answer.aiter_lines())) as events:
                 async for event in events:
                     yield event
-
-    async def list_tasks(
-        self,
-        *,
-        limit: int = 50,
-        offset: int = 0,
-        namespace: str | None = None,
-        status: str | None = None,
-        cursor: str | None = None,
-        **filters: Unpack[TaskFilters],
-    ) -> TaskListResponse:
-        """Return a page of at most 500 tasks, newest first. `status` is a task state, e.g. `complete`.
-
-        With a `cursor`, the `pagination.next_cursor` of the page before, it is the next page, wherever it begins.
-        `pagination` says whether tasks come before and after those returned; its `page` is the one of `offset`. Raises
-        `UsageError`.
-        """
-        _check_page(limit, offset)
-        if cursor and offset:
-            raise UsageError("a page begins at an offset or at a cursor", hint="leave one of them out")
-        first, cut = divmod(offset, limit)
-        which = {"namespace": namespace, "status": status, "per_page": limit, "cursor": cursor, **filters}
-        pages = [await self.connection.get("/v1/tasks", {**which, "page": first})]
-        if cut and pages[0]["pagination"]["has_next"]:  # an offset inside a page needs two pages
-            pages.append(await self.connection.get("/v1/tasks", {**which, "page": first + 1}))
-        tasks = [TaskResponse.from_dict(task) for page in pages for task in page["tasks"]]
-        pagination = PaginationInfo.from_dict(pages[0]["pagination"])
-        if cut:
-            pagination = replace(pagination, has_next=offset + limit < pagination.total_count, has_previous=True)
-        return TaskListResponse(tasks[cut : cut + limit], pagination)
-
-    async def cancel_task(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> dict[str, Any]:
-        """Cancel a task and return its `task_uuid`, `status` and `previous_status`.
-
-        Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
-        """
-        params = {"reason": reason, "actor": actor or self.initiator}
-        answer = await self.connection.send("DELETE", path("/v1/tasks", task_uuid), params=params)
-        return {name: answer.get(name) for name in ("task_uuid", "status", "previous_status")}
-
-    async def get_task_context(self, task_uuid: str) -> dict[str, Any]:
-        """Return the input of a task and the state of its execution. Raises `TaskNotFound`."""
-        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "context")))
-
-    async def get_task_details(self, task_uuid: str) -> dict[str, Any]:
-        """Return a task with the results of its steps and its whole history. Raises `TaskNotFound`."""
-        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "details")))
-
-    async def explain_task(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> dict[str, Any]:
-        """Explain for each unfinished step why it does not run now and what would change that.
-
-        Raises `TaskNotFound`, `StepNotFound`.
-        """
-        return dict(await self.connection.get(path("/v1/tasks", task_uuid, "explain"), {"step": step, "names": names}))
-
-
-def _check_page(limit: int, offset: int) -> None:
-    if not 1 <= limit <= MOST_LISTED:
-        raise UsageError(f"limit: expected 1 to {MOST_LISTED}, got {limit}", hint="change limit")
-    if offset < 0:
-        raise UsageError(f"offset: expected 0 or more, got {offset}", hint="change offset")
 
 
 def _input(context: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request
@@ -11,7 +11,6 @@ from tasker.errors import UsageError
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, Steered
 from tasker.operations.permissions import Permission
 from tasker.server.auth.gate import actor_of, caller_of, namespaces_of
-from tasker.server.covering import redact_failures
 from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.routes import require_task, router
@@ -33,8 +32,7 @@ routes = router("dlq")
 
 @serves(routes, DeadLetterOperations.list_dead_letters)
 async def list_entries(request: Request, **which: Any) -> Sequence[DeadLetter]:
-    entries = await program_of(request).dead_letters.list(**which, namespaces=namespaces_of(request))
-    return await redacted_entries(request, entries)
+    return await program_of(request).dead_letters.list(**which, namespaces=namespaces_of(request))
 
 
 @serves(routes, DeadLetterOperations.dead_letter_stats)
@@ -54,25 +52,24 @@ async def get_staleness(request: Request, limit: int) -> Sequence[TaskHealth]:
 
 @serves(routes, DeadLetterOperations.get_dead_letter)
 async def get_entry_of_task(request: Request, task_uuid: str) -> DeadLetter:
-    return await redacted_entry(request, await program_of(request).dead_letters.of_task(task_uuid))
+    return await program_of(request).dead_letters.of_task(task_uuid)
 
 
 @serves(routes, DeadLetterOperations.get_dead_letter_entry)
 async def get_entry(request: Request, entry_uuid: str) -> DeadLetter:
-    return await redacted_entry(request, await own_entry(request, entry_uuid))
+    return await own_entry(request, entry_uuid)
 
 
 @serves(routes, DeadLetterOperations.dead_letter_groups)
 async def get_groups(request: Request, limit: int) -> Sequence[FailureGroup]:
-    groups = await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
-    return await redact_failures(request, groups, lambda group: group.namespaces)
+    return await program_of(request).dead_letters.groups(limit=limit, namespaces=namespaces_of(request))
 
 
 @serves(routes, DeadLetterOperations.open_dead_letter)
 async def open_entry(request: Request, task_uuid: str, actor: str | None, **finding: Any) -> DeadLetter:
     await require_task(request, task_uuid)
     service = program_of(request).dead_letters
-    return await redacted_entry(request, await service.open(task_uuid, actor=actor_of(request, actor), **finding))
+    return await service.open(task_uuid, actor=actor_of(request, actor), **finding)
 
 
 @serves(routes, DeadLetterOperations.update_dead_letter)
@@ -106,20 +103,6 @@ async def own_entry(request: Request, entry_uuid: str) -> DeadLetter:
     if where is not None and (entry.task_snapshot or {}).get("namespace") not in where:
         raise missing(entry_uuid)
     return entry
-
-
-async def redacted_entry(request: Request, entry: DeadLetter) -> DeadLetter:
-    """Return the entry, redacted for the caller."""
-    return (await redacted_entries(request, [entry]))[0]
-
-
-async def redacted_entries(request: Request, entries: Sequence[DeadLetter]) -> Sequence[DeadLetter]:
-    """Return the entries, redacted for the caller."""
-    return await redact_failures(request, entries, _namespaces)
-
-
-def _namespaces(entry: DeadLetter) -> Iterable[str]:
-    return [(entry.task_snapshot or {}).get("namespace", "")]
 
 
 @serves(routes, DeadLetterOperations.list_replays)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC
-from typing import Annotated, Any, Literal
-from uuid import UUID
+from typing import Annotated, Any
 
-from fastapi import Header, Path, Query, Request
-from starlette.responses import Response
+from fastapi import Header, Path, Request
 
 from tasker.errors import DuplicateTask, NotPermitted, TaskerError
 from tasker.operations.permissions import Permission
+from tasker.operations.tasks import MOST_STEPS, TaskOperations
 from tasker.server.auth.gate import (
     actor_of,
     caller_of,
@@ -22,47 +20,35 @@ from tasker.server.auth.gate import (
     require_namespace,
     tenants_of,
 )
-from tasker.server.covering import redact_answer, redact_tasks
-from tasker.server.cursors import cursor_after, cursor_of
 from tasker.server.errors import problem_of
+from tasker.server.operation_routes import published_type, serves
 from tasker.server.program import program_of
-from tasker.server.rendering import Json, task_context, task_created, task_details, task_view
+from tasker.server.rendering import Json
 from tasker.server.routes import location_of, router
-from tasker.server.shapes.operators import ExplanationResponse
 from tasker.server.shapes.problems import refusals
-from tasker.server.shapes.tasks import (
-    ON_DUPLICATE,
-    BatchResponse,
-    QueuedRequest,
-    TaskBatch,
-    TaskCancelled,
-    TaskContextResponse,
-    TaskCreated,
-    TaskDetailsResponse,
-    TaskListResponse,
-    TaskRequest,
-    TaskRequested,
-    TaskResponse,
-)
-from tasker.server.shapes.texts import Moment, SubmissionHeaders, TraceHeaders
+from tasker.server.shapes.tasks import ON_DUPLICATE, BatchResponse, QueuedRequest, TaskBatch, TaskRequest
+from tasker.server.shapes.texts import SubmissionHeaders, TraceHeaders
 from tasker.server.streams import Wait, seconds_of, wait_for_end
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import SubmissionResult
 from tasker.services.tasks.lists import TaskFilter
 from tasker.services.tasks.read import names
+from tasker.views.explanation import Explanation
+from tasker.views.model import encode
+from tasker.views.task_details import TaskContext, TaskDetails
+from tasker.views.tasks import Task, TaskCancelled, TaskCreated, TaskPage, TaskRequested, extended
 
 routes = router("tasks")
 TaskUuid = Annotated[str, Path(description="The task's identifier.")]
-MOST_STEPS = 1000
-"""Of one answer; `more_steps` says how many follow."""
+CREATED = published_type(TaskCreated)
 
 
 @routes.post(
     "/v1/tasks",
     status_code=201,
-    response_model=TaskCreated,
+    response_model=CREATED,
     responses={
-        200: {"model": TaskCreated, "description": "It existed, and was asked for, or runs under the unique key."},
+        200: {"model": CREATED, "description": "It existed, and was asked for, or runs under the unique key."},
         **refusals(409, 422),
     },
     **needs(Permission.TASKS_CREATE, confines=True, tenants=True),
@@ -84,8 +70,17 @@ async def create_task(
         _permit_reading(request, order.namespace)
     await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
-    created = await redact_answer(request, submitted.task_uuid, task_created(task, submitted))
-    return Json(created, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
+    existing = "A task with this unique key runs" if submitted.unique else "A task with this identity exists"
+    created = extended(
+        TaskCreated,
+        task,
+        step_count=submitted.step_count,
+        message="Task created successfully" if submitted.created else existing,
+        created=submitted.created,
+        unique=submitted.unique,
+    )
+    shown = encode(TaskCreated, created)
+    return Json(shown, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
 
 
 @routes.post(
@@ -109,7 +104,7 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
 @routes.post(
     "/v1/task-requests",
     status_code=202,
-    response_model=TaskRequested,
+    response_model=published_type(TaskRequested),
     responses=refusals(),
     **needs(Permission.TASKS_CREATE, confines=True, tenants=True),
 )
@@ -190,174 +185,41 @@ def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
     return {"status": details["status"], "problem": details}
 
 
-@routes.get(
-    "/v1/tasks/{uuid}",
-    response_model=TaskResponse,
-    responses=refusals(404),
-    **needs(Permission.TASKS_READ),
-)
-async def get_task(
-    request: Request,
-    uuid: TaskUuid,
-    wait: Wait = None,
-    steps_limit: Annotated[int, Query(ge=1, le=MOST_STEPS, description="Steps of the answer at most.")] = MOST_STEPS,
-    steps_offset: Annotated[int, Query(ge=0, le=100_000_000, description="Leave out so many of the first.")] = 0,
-) -> Json:
-    """A task with a page of its steps; `more_steps` says how many follow."""
+@serves(routes, TaskOperations.get_task_page)
+async def get_task(request: Request, task_uuid: str, wait: float | None, limit: int, offset: int) -> Task:
     program = program_of(request)
-    await wait_for_end(request, program, uuid, seconds_of(wait))
-    task = await program.views.task(uuid, limit=steps_limit, offset=steps_offset)
-    return Json(await redact_answer(request, uuid, task_view(task)))
+    await wait_for_end(request, program, task_uuid, wait)
+    return await program.views.task(task_uuid, limit=limit, offset=offset)
 
 
-@routes.delete(
-    "/v1/tasks/{uuid}",
-    response_model=TaskCancelled,
-    responses=refusals(404),
-    **needs(Permission.TASKS_CANCEL, operates=True),
-)
-async def cancel_task(
-    request: Request,
-    uuid: TaskUuid,
-    reason: Annotated[str, Query(max_length=1024)] = "",
-    actor: Annotated[str | None, Query(max_length=255, description="Who, in place of the name that is known.")] = None,
-) -> Response:
-    """Cancel a task and all its steps that have not ended; 400 if the task has ended."""
+@serves(routes, TaskOperations.cancel_task)
+async def cancel_task(request: Request, task_uuid: str, reason: str, actor: str | None) -> TaskCancelled:
     program = program_of(request)
-    before = await program.tasks.cancel(uuid, reason=reason, actor=actor_of(request, actor))
-    task = {**task_view(await program.views.task(uuid, limit=MOST_STEPS)), "previous_status": before}
-    return Json(await redact_answer(request, uuid, task))
+    before = await program.tasks.cancel(task_uuid, reason=reason, actor=actor_of(request, actor))
+    task = await program.views.task(task_uuid, limit=MOST_STEPS)
+    return extended(TaskCancelled, task, previous_status=before)
 
 
-StepName = Annotated[
-    str | None,
-    Query(max_length=255, description="Only this step, ended or not, or the instances of this batch worker."),
-]
-
-Names = Annotated[int, Query(ge=1, le=100, description="So many steps of each reason are named.")]
+@serves(routes, TaskOperations.explain_task)
+async def explain_task(request: Request, task_uuid: str, step: str | None, names: int) -> Explanation:
+    explanation = await program_of(request).tasks.explain(task_uuid, step, names=names)
+    return explanation
 
 
-@routes.get(
-    "/v1/tasks/{uuid}/explain",
-    response_model=ExplanationResponse,
-    responses=refusals(404),
-    **needs(Permission.TASKS_READ),
-)
-async def explain_task(request: Request, uuid: TaskUuid, step: StepName = None, names: Names = 5) -> Json:
-    """Return, for each step that has not ended, why it does not run now and what would change it."""
-    explanation = await program_of(request).tasks.explain(uuid, step, names=names)
-    reasons = [{**reason.to_dict(UTC), "template_steps": reason.of} for reason in explanation.reasons]
-    return Json(await redact_answer(request, uuid, {**explanation.to_dict(UTC), "reasons": reasons}))
-
-
-Filter = Annotated[str | None, Query(max_length=255)]
-MOST_TRANSITIONS = 10_000
-"""Of the details of a task."""
-Sort = Annotated[Literal["-created_at", "created_at"], Query(description="The newest first, or the oldest.")]
-
-
-@routes.get(
-    "/v1/tasks",
-    response_model=TaskListResponse,
-    responses=refusals(),
-    **needs(Permission.TASKS_LIST, confines=True, tenants=True),
-)
+@serves(routes, TaskOperations.list_tasks)
 async def list_tasks(
-    request: Request,
-    namespace: Filter = None,
-    status: Annotated[str | None, Query(max_length=255, description="A task's state, such as `complete`.")] = None,
-    name: Annotated[str | None, Query(max_length=255, description="The template.")] = None,
-    version: Filter = None,
-    initiator: Filter = None,
-    source_system: Filter = None,
-    tenant: Filter = None,
-    tag: Annotated[list[str], Query(max_length=20, description="Repeatable: tasks that have all of them.")] = [],  # noqa: B006
-    correlation_id: UUID | None = None,
-    idempotency_key: Annotated[str | None, Query(max_length=255, description="Of any template that is meant.")] = None,
-    created_after: Moment | None = None,
-    created_before: Moment | None = None,
-    sort: Sort = "-created_at",
-    page: Annotated[int, Query(ge=0, le=100_000, description="Counted from 0.")] = 0,
-    per_page: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[
-        str | None,
-        Query(
-            max_length=200,
-            description="`pagination.next_cursor` of the page before: it costs the same "
-            "however far one goes, and nothing is shown twice; `page` and the counts are left out.",
-        ),
-    ] = None,
-) -> Json:
-    """Tasks by their time of creation, without their steps; counted to 10,000.
-
-    A page costs no more for many tasks. With a tag, an initiator or a source that many have, beside other filters,
-    it may hold fewer tasks than asked for, or none, and say `has_next`: send `next_cursor` to look on.
-    """
-    which = TaskFilter(
-        namespace=namespace,
-        status=status,
-        template=name,
-        version=version,
-        initiator=initiator,
-        source_system=source_system,
-        tenant=tenant,
-        tags=tag,
-        correlation_id=str(correlation_id) if correlation_id else None,
-        idempotency_key=idempotency_key,
-        created_after=created_after,
-        created_before=created_before,
-        namespaces=names(namespaces_of(request)),
-        tenants=names(tenants_of(request)),
-    )
-    views = program_of(request).views
-    after = cursor_of(cursor, sort) if cursor else None
-    rows, read_to = await views.part(
-        which, limit=per_page + 1, offset=0 if after else page * per_page, after=after, oldest_first=sort[0] != "-"
-    )
-    page_rows = rows[:per_page]
-    last = page_rows[-1]["task_uuid"] if len(rows) > per_page else read_to
-    pagination: dict[str, Any] = {
-        "per_page": per_page,
-        "has_next": last is not None,
-        "next_cursor": cursor_after(last, sort) if last else None,
-    }
-    if after is None:
-        count = await views.count(which)
-        pagination |= {
-            "page": page,
-            "total_count": count.number,
-            "total_is_minimum": count.at_least,
-            "total_pages": -(-count.number // per_page),
-            "has_previous": page > 0,
-        }
-    tasks = await redact_tasks(request, [task_view(task) for task in page_rows])
-    return Json({"tasks": tasks, "pagination": pagination})
+    request: Request, sort: str, page: int, per_page: int, cursor: str | None, **filters: Any
+) -> TaskPage:
+    namespaces, tenants = names(namespaces_of(request)), names(tenants_of(request))
+    which = TaskFilter(**filters, namespaces=namespaces, tenants=tenants)
+    return await program_of(request).views.task_page(which, sort=sort, page=page, per_page=per_page, cursor=cursor)
 
 
-@routes.get(
-    "/v1/tasks/{uuid}/context",
-    response_model=TaskContextResponse,
-    responses=refusals(404),
-    **needs(Permission.TASKS_CONTEXT_READ),
-)
-async def get_task_context(request: Request, uuid: TaskUuid) -> Json:
-    """Return the input of a task and the state of its execution."""
-    return Json(await redact_answer(request, uuid, task_context(await program_of(request).views.task(uuid, limit=1))))
+@serves(routes, TaskOperations.get_task_context)
+async def get_task_context(request: Request, task_uuid: str) -> TaskContext:
+    return await program_of(request).views.context(task_uuid)
 
 
-@routes.get(
-    "/v1/tasks/{uuid}/details",
-    response_model=TaskDetailsResponse,
-    responses=refusals(404),
-    **needs(Permission.TASKS_READ),
-)
-async def get_task_details(request: Request, uuid: TaskUuid) -> Json:
-    """A task with the results of its steps and its history: at most 1,000 steps and 10,000 transitions.
-
-    `task.more_steps` says how many steps follow: `/v1/tasks/{uuid}/report` and `/history` have the others.
-    """
-    program = program_of(request)
-    task = await program.views.task(uuid, limit=MOST_STEPS)
-    report = await program.tasks.report(uuid, limit=MOST_STEPS)
-    details = task_details(task, report, await program.tasks.history(uuid, limit=MOST_TRANSITIONS))
-    return Json(await redact_answer(request, uuid, details))
+@serves(routes, TaskOperations.get_task_details)
+async def get_task_details(request: Request, task_uuid: str) -> TaskDetails:
+    return await program_of(request).views.details(task_uuid)

@@ -12,10 +12,10 @@ from typing import Any
 
 from fastapi import Request
 
-from tasker.errors import NotPermitted
 from tasker.operations.permissions import Permission as Permission
 from tasker.server.auth.authenticator import Authenticator
 from tasker.server.auth.caller import ANYBODY, AuthenticatedCaller
+from tasker.services.viewer import require_one_of
 
 _log = logging.getLogger("tasker.api")
 
@@ -114,9 +114,7 @@ def tenants_of(request: Request) -> frozenset[str] | None:
 
 def require_namespace(request: Request, namespace: str) -> None:
     """Check that the caller may use the route in this namespace. Raises `NotPermitted` otherwise."""
-    where = namespaces_of(request)
-    if where is not None and namespace not in where:
-        raise NotPermitted(f"Missing required permission: this is not permitted in namespace {namespace}")
+    require_one_of(namespaces_of(request), namespace)
 
 
 def known_caller(request: Request) -> str | None:

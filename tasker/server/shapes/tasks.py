@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -10,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
-from tasker.server.shapes.steps import StepReadinessStatus
 from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Tenant, Text
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, Submission
@@ -126,13 +124,6 @@ class QueuedRequest(DescribedTask):
     task_uuid: UUID | None = Field(None, description="Of a request whose answer was lost: it stays one task.")
 
 
-class TaskRequested(BaseModel):
-    """Identifier that the task will have; `status` is `requested`."""
-
-    task_uuid: str
-    status: Literal["requested"] = "requested"
-
-
 def _text(value: UUID | None) -> str | None:
     return None if value is None else str(value)
 
@@ -144,70 +135,6 @@ class TaskBatch(BaseModel):
 
     tasks: list[TaskRequest] = Field(min_length=1, max_length=MOST_ORDERS)
     on_duplicate: Literal["refuse", "return_existing"] = "refuse"
-
-
-class TaskResponse(BaseModel):
-    """Task with its progress; lists omit the steps. Times are ISO 8601 in UTC."""
-
-    task_uuid: str
-    name: str
-    namespace: str
-    version: str
-    status: str
-    current_state: str
-    created_at: datetime
-    updated_at: datetime
-    completed_at: datetime | None = None
-    duration_ms: int | None = None
-    context: Any
-    initiator: str
-    source_system: str
-    reason: str
-    priority: int | None = None
-    tags: list[str] | None = None
-    correlation_id: UUID
-    parent_correlation_id: UUID | None = None
-    tenant: str | None = None
-    """For whom the task runs."""
-    run_at: datetime | None = None
-    """Time for which the task was submitted; null if it began at once."""
-    expires_at: datetime | None = None
-    """Time at which the task is cancelled if no worker has begun it; null if it never is, or has ended."""
-    deadline_at: datetime | None = None
-    """Time at which the open steps of the task fail; null without a deadline."""
-    waits_until: datetime | None = None
-    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
-    total_steps: int
-    pending_steps: int
-    in_progress_steps: int
-    completed_steps: int
-    failed_steps: int
-    ready_steps: int
-    execution_status: str
-    recommended_action: str
-    completion_percentage: float
-    health_status: str
-    steps: list[StepReadinessStatus]
-    more_steps: int | None = None
-    """Number of steps after those in `steps`; null if the task is shown without steps."""
-
-
-class TaskCreated(TaskResponse):
-    """Created task, or the existing one that the request asked for (`created` is false).
-
-    `unique`: the existing one runs under the same unique key of its template.
-    """
-
-    step_count: int
-    message: str
-    created: bool
-    unique: bool = False
-
-
-class TaskCancelled(TaskResponse):
-    """Cancelled task and its previous state."""
-
-    previous_status: str
 
 
 class BatchAnswer(BaseModel):
@@ -229,76 +156,3 @@ class BatchResponse(BaseModel):
     created: int
     existing: int
     refused: int
-
-
-class PaginationInfo(BaseModel):
-    """Position of a page. Pages count from 0; requests with a `cursor` return no counts.
-
-    `total_is_minimum`: there may be more than `total_count`.
-    """
-
-    per_page: int
-    has_next: bool
-    page: int | None = None
-    total_count: int | None = None
-    total_is_minimum: bool | None = None
-    total_pages: int | None = None
-    has_previous: bool | None = None
-    next_cursor: str | None = None
-
-
-class TaskListResponse(BaseModel):
-    """Page of tasks without their steps."""
-
-    tasks: list[TaskResponse]
-    pagination: PaginationInfo
-
-
-class TaskContextResponse(BaseModel):
-    """Input of a task and its progress."""
-
-    task_uuid: str
-    named_task_uuid: str
-    status: str
-    execution_status: str
-    recommended_action: str | None
-    health_status: str
-    completion_percentage: str
-    total_steps: int
-    pending_steps: int
-    in_progress_steps: int
-    completed_steps: int
-    failed_steps: int
-    ready_steps: int
-    enqueued_steps: int
-    context: Any
-
-
-class StepDetails(BaseModel):
-    """Step of a task with its result."""
-
-    step_uuid: str
-    name: str
-    current_state: str
-    attempts: int
-    result: Any
-    error: dict[str, Any] | None
-    duration_ms: int | None
-
-
-class Transition(BaseModel):
-    """State change of a step, or of the task if `step` is null."""
-
-    step: str | None
-    from_state: str | None
-    to_state: str
-    timestamp: datetime
-
-
-class TaskDetailsResponse(BaseModel):
-    """Task with the results of its steps and its complete history."""
-
-    task: TaskResponse
-    steps: list[StepDetails]
-    state_transitions: list[Transition]
-    step_transitions: list[Transition]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 from uuid import UUID
 
 from tasker.db.sql_files import query
@@ -15,6 +15,7 @@ from tasker.json_values import encode
 from tasker.services.audit import audited
 from tasker.services.operators.steps import Steps
 from tasker.services.tasks.read import checked, names, not_found
+from tasker.services.viewer import Redaction, Viewed
 from tasker.template.diagnostics import did_you_mean
 from tasker.views.dead_letters import (
     REASONS,
@@ -28,16 +29,18 @@ from tasker.views.dead_letters import (
 from tasker.views.model import snake_case
 from tasker.views.steps import RetriedSteps
 
+T = TypeVar("T")
 
-class DeadLetters:
+
+class DeadLetters(Viewed):
     """Dead letters: reading, opening and updating of entries.
 
     Ids are text; a malformed one raises `UsageError`. `namespaces` restricts a method to those, in addition to what is
     requested; None allows all.
     """
 
-    def __init__(self, engine: Engine, steps: Steps) -> None:
-        self._engine, self._steps = engine, steps
+    def __init__(self, engine: Engine, steps: Steps, redaction: Redaction | None = None) -> None:
+        self._engine, self._steps, self._redaction = engine, steps, redaction
 
     async def list(
         self,
@@ -98,7 +101,8 @@ class DeadLetters:
 
     async def groups(self, *, limit: int = 50, namespaces: Collection[str] | None = None) -> Sequence[FailureGroup]:
         """Return pending entries grouped by the fingerprints of their failures, the largest group first."""
-        return [FailureGroup(*row) for row in await self._query("groups", limit=limit, namespaces=names(namespaces))]
+        groups = [FailureGroup(*row) for row in await self._query("groups", limit=limit, namespaces=names(namespaces))]
+        return await self._failures(groups, lambda group: group.namespaces)
 
     async def trend(
         self,
@@ -183,7 +187,11 @@ class DeadLetters:
     async def _list(self, **which: Any) -> Sequence[DeadLetter]:
         filters = ("status", "reason", "fingerprint", "namespace", "namespaces", "template", "entry", "task", "after")
         params = {**dict.fromkeys(filters), "offset": 0, **which}
-        return [DeadLetter(*row) for row in await self._query("list", **params)]
+        entries = [DeadLetter(*row) for row in await self._query("list", **params)]
+        return await self._failures(entries, lambda entry: [(entry.task_snapshot or {}).get("namespace", "")])
+
+    async def _failures(self, failures: Sequence[T], namespaces: Callable[[T], Iterable[str]]) -> Sequence[T]:
+        return failures if self._redaction is None else await self._redaction.failures(failures, namespaces)
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("dead_letters", name), params)

@@ -22,6 +22,7 @@ from tasker.services.submission.submit import Submission, Submitter
 from tasker.services.tasks.read import checked, not_found
 from tasker.template.plan import Plan
 from tasker.template.step_types import StepType
+from tasker.views.steps import StartedRerun
 from tasker.views.tasks import TaskReport
 
 
@@ -70,15 +71,6 @@ def _derived(plan: Plan, decided: Mapping[str, Any], limits: ExpansionLimits) ->
 
 MAX_REPLANS = 20
 DECIDING = [type_.value for type_ in StepType if type_.expands]
-
-
-@dataclass(frozen=True, slots=True)
-class StartedRerun:
-    """Rerun that was started: the new task's id, its number of steps, and how many of them are reused."""
-
-    task_uuid: str
-    steps: int
-    reused: int
 
 
 @dataclass(frozen=True, slots=True)

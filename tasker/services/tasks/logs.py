@@ -12,9 +12,7 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.errors import UsageError
-
-LEVELS = ("debug", "info", "warning", "error")
-"""Levels of lines, the lowest first."""
+from tasker.views.steps import LEVELS, StepLogLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +29,6 @@ class LogFilter:
     since: datetime | None = None
     after: str | None = None
     limit: int = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class StepLogLine:
-    """Log line of a handler. `level` is one of `LEVELS`; `logger` is `stdout` for printed output.
-
-    `place` is its position in the log: pass it as `after` to read the next lines.
-    """
-
-    at: datetime
-    step: str
-    step_uuid: str
-    attempt: int
-    level: str
-    logger: str
-    message: str
-    fields: Mapping[str, Any] | None
-    place: str
 
 
 async def read_logs(connection: Statements, task_uuid: str, which: LogFilter) -> Sequence[StepLogLine]:

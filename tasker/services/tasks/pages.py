@@ -8,18 +8,30 @@ from typing import Any
 
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
+from tasker.engine.calls import Engine
 from tasker.engine.states.task import StepCounts
-from tasker.services.tasks.read import checked, not_found, report_of
+from tasker.services.tasks.read import Tasks, checked, not_found, report_of
+from tasker.services.viewer import Redaction, Reports, Viewed
 from tasker.views.tasks import TaskReport, stored_report
 
 PAGE, NAMED = report_of(query("tasks", "slice_of_steps")), report_of(query("tasks", "named_steps"))
 
 
-class TaskPages:
+def reports_of(engine: Engine) -> Reports:
+    """Return the reads in which a redaction looks for sensitive values."""
+    tasks, pages = Tasks(engine), TaskPages(engine.connection)
+
+    async def read(task_uuid: str, names: Collection[str] | None) -> TaskReport:
+        return await (tasks.report(task_uuid) if names is None else pages.steps(task_uuid, names))
+
+    return read
+
+
+class TaskPages(Viewed):
     """Reads of parts of a task. Each raises `TaskNotFound`, and `UsageError` for a malformed id."""
 
-    def __init__(self, connection: Statements) -> None:
-        self._connection = connection
+    def __init__(self, connection: Statements, redaction: Redaction | None = None) -> None:
+        self._connection, self._redaction = connection, redaction
 
     async def counts(self, task_uuid: str) -> StepCounts:
         """Return the numbers of the task's steps, without reading a step."""
@@ -54,4 +66,4 @@ class TaskPages:
         rows = await self._connection.execute(statement, params)
         if not rows:
             raise not_found(params["task"])
-        return stored_report(rows[0][0], before=params.get("offset", 0))
+        return await self._shown(params["task"], stored_report(rows[0][0], before=params.get("offset", 0)))

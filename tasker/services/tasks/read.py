@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID
@@ -10,13 +12,18 @@ from uuid import UUID
 from tasker.db.sql_files import query
 from tasker.engine.answers import CancelAnswer
 from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
+from tasker.operations.tasks import MOST_IDENTIFIERS, PREFIX
+from tasker.redaction import REDACTED
 from tasker.services.audit import audited
-from tasker.services.tasks.explain import Explanation, explanation
 from tasker.services.tasks.lists import ListFilters, TaskFilter, TaskLists, context_of
-from tasker.services.tasks.logs import LogFilter, StepLogLine, read_logs
+from tasker.services.tasks.logs import LogFilter, read_logs
+from tasker.services.viewer import Redaction, Viewed
+from tasker.views.explanation import Explanation, explanation
 from tasker.views.progress import TaskProgress, task_progress
+from tasker.views.steps import StepLogLine
 from tasker.views.task_lists import RefusedMessage, StepExtras, TaskSummary, TransitionDetail
 from tasker.views.tasks import STORED, TaskReport, stored_report
 
@@ -26,10 +33,14 @@ LISTED_SLICE = 500
 """Tasks of one query of a list."""
 SLICE = 1_000
 """Steps of one statement of a report."""
-REPORT = query("tasks", "report").format(edges_of_page="", names="null", of_page="")
-REPORT_OF_FEW = query("tasks", "report").format(edges_of_page="", names="null", of_page="and t.total <= %(limit)s")
+COLUMNS = query("client", "columns")
+REPORT = query("tasks", "report").format(columns=COLUMNS, edges_of_page="", names="null", of_page="")
+REPORT_OF_FEW = query("tasks", "report").format(
+    columns=COLUMNS, edges_of_page="", names="null", of_page="and t.total <= %(limit)s"
+)
 """A task with its edges, and with its steps if they are no more than a slice."""
 STEPS_OF_SLICE = query("tasks", "report").format(
+    columns=COLUMNS,
     edges_of_page="and false",
     names="null",
     of_page=f"and s.workflow_step_uuid = any (array({query('tasks', 'slice_of_steps')}))",
@@ -40,6 +51,7 @@ STEPS_OF_SLICE = query("tasks", "report").format(
 def report_of(steps: str) -> str:
     """Return the query of a task with those of its steps that the query `steps` finds."""
     return query("tasks", "report").format(
+        columns=COLUMNS,
         edges_of_page=f"and e.to_step_uuid = any (array({steps}))",
         names=f"({query('tasks', 'static_names').format(page_of_steps=steps)})",
         of_page=f"and s.workflow_step_uuid = any (array({steps}))",
@@ -52,24 +64,25 @@ PAGE_OF_REPORT = report_of(query("tasks", "page_of_steps"))
 _UUID, _ORDINAL = STORED.index("step_uuid"), STORED.index("ordinal")
 
 
-class Tasks:
+class Tasks(Viewed):
     """Use cases of existing tasks. Ids are text; a malformed one raises `UsageError`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._lists = engine, TaskLists(engine.connection)
+    def __init__(self, engine: Engine, redaction: Redaction | None = None) -> None:
+        self._engine, self._lists, self._redaction = engine, TaskLists(engine.connection), redaction
 
     async def report(self, task_uuid: str, *, limit: int | None = None, offset: int = 0) -> TaskReport:
         """The task with all its steps, or with a page of them; `more_steps` follow. Raises `TaskNotFound`.
 
         A task wider than a slice is read slice by slice: its steps may be newer than the rest of the report.
         """
-        params = {"task": checked(task_uuid), "limit": limit, "offset": offset}
+        task = checked(task_uuid)
+        params = {"task": task, "limit": limit, "offset": offset}
         if limit is None and not offset:
-            return await self._whole_report(task_uuid)
+            return await self._shown(task, await self._whole_report(task_uuid))
         rows = await self._engine.connection.execute(PAGE_OF_REPORT, params)
         if not rows:
             raise not_found(task_uuid)
-        return stored_report(rows[0][0], before=offset)
+        return await self._shown(task, stored_report(rows[0][0], before=offset))
 
     async def _whole_report(self, task_uuid: str) -> TaskReport:
         task = checked(task_uuid)
@@ -105,13 +118,13 @@ class Tasks:
         rows = await self._query("progress", task=checked(task_uuid), since=since, results_queue=results_queue)
         if not rows:
             raise not_found(task_uuid)
-        return task_progress(rows[0][0])
+        return await self._shown(checked(task_uuid), task_progress(rows[0][0]))
 
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
         """Explain why each step that has not ended does not run now, and what would change that.
 
-        With `step`, explain only that step, even if it has ended, or the instances of that batch worker. `names` is the
-        maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
+        With `step`, explain only that step, even if it has ended or was not created, or the instances of that batch
+        worker. `names` is the maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
         """
         results_queue = self._engine.messaging.names.step_results
         args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
@@ -122,7 +135,12 @@ class Tasks:
         if step is not None and not row["groups"]:
             known = ", ".join(row["known"])
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
-        return explanation(row)
+        if step is not None and row["groups"][0]["reason"] == "not_chosen":
+            from tasker.services.tasks.absent_steps import why_absent  # lazy import, rarely needed
+
+            plan = await PlanStore(self._engine.connection).get(await self.template_id(task_uuid))
+            row["groups"] = [why_absent(plan, step, await self.report(task_uuid)) or row["groups"][0]]
+        return await self._shown(checked(task_uuid), explanation(row))
 
     async def template_id(self, task_uuid: str) -> int:
         """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""
@@ -141,8 +159,13 @@ class Tasks:
     ) -> Sequence[str]:
         """Return the tasks whose id begins with `prefix` (hex digits, with or without hyphens), the newest first.
 
-        `namespaces`, `tenants`: only tasks of these; None allows all.
+        `namespaces`: only tasks of these; None allows all. Raises `UsageError` for another prefix, and for a limit that
+        the operation does not allow.
         """
+        if not re.fullmatch(PREFIX, prefix):
+            raise UsageError(f"{prefix!r:.60} is not the beginning of an identifier", hint="1 to 36 hexadecimal digits")
+        if not 1 <= limit <= MOST_IDENTIFIERS:
+            raise UsageError(f"limit: expected 1 to {MOST_IDENTIFIERS}, got {limit}", hint="change limit")
         digits = prefix.replace("-", "").lower()
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
         where = {"namespaces": names(namespaces), "tenants": names(tenants)}
@@ -171,6 +194,8 @@ class Tasks:
         filters.pop("until", None)
         oldest_first = bool(filters.pop("oldest_first", False))
         field = filters.pop("field", None)
+        if field and self._redaction is not None:
+            await self._redaction.require_searchable(namespace)
         filters["context"] = context_of(field) if field else None
         if filters.get("correlation_id"):
             filters["correlation_id"] = identifier(filters["correlation_id"], "a correlation's identifier")
@@ -196,12 +221,12 @@ class Tasks:
         rows = await self._query("history", task=checked(task_uuid), limit=limit, offset=offset)
         if not rows and not offset:
             raise not_found(task_uuid)
-        return [TransitionDetail(*row) for row in rows]
+        return await self._shown(checked(task_uuid), [TransitionDetail(*row) for row in rows])
 
     async def history_of_steps(self, task_uuid: str, *, limit: int, offset: int = 0) -> Sequence[TransitionDetail]:
         """The transitions of the task and of a page of its steps, which are in the order of their creation."""
         rows = await self._query("history_of_steps", task=checked(task_uuid), limit=limit, offset=offset)
-        return [TransitionDetail(*row) for row in rows]
+        return await self._shown(checked(task_uuid), [TransitionDetail(*row) for row in rows])
 
     async def logs(
         self,
@@ -223,27 +248,30 @@ class Tasks:
         lines = await read_logs(self._engine.connection, checked(task_uuid), which)
         if not lines:
             await self.state(task_uuid)
-        return lines
+        return await self._shown(checked(task_uuid), lines)
 
     async def step_extras(self, task_uuid: str, step: str) -> StepExtras:
         """Return the batch and the checkpoint of a step. Raises `StepNotFound`."""
         rows = await self._query("kept", task=checked(task_uuid), step=step)
         if not rows:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
-        return StepExtras(*rows[0])
+        return await self._shown(checked(task_uuid), StepExtras(*rows[0]))
 
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]:
         """Return quarantined messages of one queue or all, with the reason, the newest first."""
         rows = await self._query("refused", queue=queue, limit=limit)
-        return [RefusedMessage(*row) for row in rows]
+        messages = [RefusedMessage(*row) for row in rows]
+        if self._viewer.sees_everything:
+            return messages
+        return [replace(message, message=REDACTED) for message in messages]  # may contain the input of any task
 
     @audited("App.tasks.cancel")
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str = "") -> str:
+    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str:
         """Cancel the task and every step of it that is not final, and return the task's former state.
 
         Raises `TaskNotFound`, and `StateMachineError` if the task is already final.
         """
-        args = {"task": checked(task_uuid), "reason": reason, "actor": actor}
+        args = {"task": checked(task_uuid), "reason": reason, "actor": actor or ""}
         answer = await self._engine.call_typed("cancel", args, CancelAnswer)
         if answer.former is not None:
             return answer.former

@@ -6,9 +6,10 @@ import httpx
 import pytest_asyncio
 
 import tasker
-from tasker.server.shapes.operators import ExplanationResponse
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
+from tasker.views.explanation import Explanation
+from tasker.views.model import decode
 from tests.integration.api.program import WAITING
 from tests.support.registered import submit_registered
 
@@ -26,12 +27,12 @@ async def waiting(app: tasker.App) -> str:
 async def test_a_task_is_explained_as_the_command_does_it(client: httpx.AsyncClient, waiting: str) -> None:
     answer = await client.get(f"/v1/tasks/{waiting}/explain")
 
-    found = ExplanationResponse.model_validate(answer.json())
+    found = decode(Explanation, answer.json())
     assert (answer.status_code, found.needs_somebody) == (200, True)
     (reason,) = found.reasons
     assert (reason.reason, reason.steps, reason.values["namespace"]) == ("nobody", ["never"], "nobody")
-    assert reason.sentence == "no live worker serves nobody.never: no worker is running in the namespace nobody"
-    assert reason.remedy == "start one: tasker worker --namespace nobody --handlers MODULE"
+    assert reason.sentence() == "no live worker serves nobody.never: no worker is running in the namespace nobody"
+    assert reason.remedy() == "start one: tasker worker --namespace nobody --handlers MODULE"
 
 
 async def test_one_step_is_asked_for_by_name(client: httpx.AsyncClient, waiting: str) -> None:

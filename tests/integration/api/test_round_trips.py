@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 
 import pytest_asyncio
 
@@ -40,13 +41,12 @@ async def test_a_task_with_its_steps_is_read_with_one_statement(pool: Pool[Conne
     task = await views.task(submitted.task_uuid)
 
     assert pool.counts["acquires"] == before + 1
-    left_out = {"step_uuid", "results", "completed_at"}
-    assert task["steps"] == [
-        {"workflow_step_uuid": step["step_uuid"], **{name: step[name] for name in step if name not in left_out}}
+    assert [asdict(step) for step in task.steps] == [
+        {name: value for name, value in asdict(step).items() if name not in ("results", "completed_at")}
         for step in await views.steps(submitted.task_uuid)
     ]
-    assert [step["name"] for step in task["steps"]] == ["check", "charge"]
-    assert task["context"] == {"amount": 1}
+    assert [step.name for step in task.steps] == ["check", "charge"]
+    assert task.context == {"amount": 1}
 
 
 async def test_a_template_is_read_once_and_asked_for_each_time(pool: Pool[Connection]) -> None:

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 import tasker
-from tasker.server.shapes.steps import StepAuditResponse, StepResponse
+from tasker.views.model import decode
+from tasker.views.steps import Attempt, Step
 from tests.integration.api.program import order
 from tests.integration.api.test_errors import problem
 
@@ -35,12 +36,12 @@ async def failed_task(client: httpx.AsyncClient, amount: int) -> tuple[str, str]
 async def test_a_failed_step_says_what_is_wrong_with_it(client: httpx.AsyncClient) -> None:
     task, url = await failed_task(client, -1)
 
-    steps = [StepResponse.model_validate(each) for each in (await client.get(url.rsplit("/", 1)[0])).json()]
+    steps = [decode(Step, each) for each in (await client.get(url.rsplit("/", 1)[0])).json()]
     assert [(step.name, step.current_state, step.dependencies_satisfied) for step in steps] == [
         ("check", "error", True),
         ("charge", "pending", False),
     ]
-    one = StepResponse.model_validate((await client.get(url)).json())
+    one = decode(Step, (await client.get(url)).json())
     assert one.last_error == "less than nothing"
     assert one.step_uuid == one.workflow_step_uuid
     assert one.task_uuid == task
@@ -56,7 +57,7 @@ async def test_a_step_that_is_taken_as_done_lets_its_task_go_on(
     answer = await client.patch(url, json=ACTIONS[kind])
 
     assert answer.status_code == 200, answer.text
-    assert StepResponse.model_validate(answer.json()).current_state == state
+    assert decode(Step, answer.json()).current_state == state
     assert (await client.get(f"/v1/tasks/{task}", params={"wait": "20s"})).json()["status"] == "complete"
 
 
@@ -68,7 +69,7 @@ async def test_what_is_completed_by_hand_is_audited_with_its_result(client: http
     steps = (await client.get(f"/v1/tasks/{task}/workflow_steps")).json()
     assert steps[0]["results"] == {"amount": 7}
     audits = (await client.get(f"/v1/tasks/{task}/workflow_steps/{steps[1]['step_uuid']}/audit")).json()
-    (audit,) = [StepAuditResponse.model_validate(each) for each in audits]
+    (audit,) = [decode(Attempt, each) for each in audits]
     assert (audit.step_name, audit.success, audit.result) == ("charge", True, {"charged": True})
 
 

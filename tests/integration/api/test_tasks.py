@@ -9,8 +9,10 @@ import httpx
 import pytest
 
 import tasker
-from tasker.server.shapes.tasks import TaskContextResponse, TaskCreated, TaskDetailsResponse, TaskListResponse
 from tasker.template import compile_text
+from tasker.views.model import decode
+from tasker.views.task_details import TaskContext, TaskDetails
+from tasker.views.tasks import TaskCreated, TaskPage
 from tests.integration.api.program import WAITING, order
 
 ORIGINAL = {
@@ -29,7 +31,7 @@ ORIGINAL = {
 async def created(client: httpx.AsyncClient, body: dict[str, Any], **params: str) -> dict[str, Any]:
     answer = await client.post("/v1/tasks", json=body, params=params)
     assert answer.status_code == 201, answer.text
-    TaskCreated.model_validate(answer.json())
+    decode(TaskCreated, answer.json())
     return dict(answer.json())
 
 
@@ -130,7 +132,7 @@ async def test_pages_hold_every_task_once_whatever_is_created_meanwhile(client: 
         seen: list[str] = []
         params: dict[str, Any] = {"initiator": "pages", "per_page": 2, "sort": sort}
         while True:
-            answer = TaskListResponse.model_validate((await client.get("/v1/tasks", params=params)).json())
+            answer = decode(TaskPage, (await client.get("/v1/tasks", params=params)).json())
             seen += [task.task_uuid for task in answer.tasks]
             if answer.pagination.next_cursor is None:
                 break
@@ -200,7 +202,7 @@ async def test_details_hold_results_errors_and_the_whole_history(client: httpx.A
     task = await created(client, order(50), wait="20s")
     failed = await created(client, order(-50), wait="20s")
 
-    details = TaskDetailsResponse.model_validate((await client.get(f"/v1/tasks/{task['task_uuid']}/details")).json())
+    details = decode(TaskDetails, (await client.get(f"/v1/tasks/{task['task_uuid']}/details")).json())
     assert [(step.name, step.result) for step in details.steps] == [
         ("check", {"amount": 50}),
         ("charge", {"charged": True}),
@@ -217,7 +219,7 @@ async def test_details_hold_results_errors_and_the_whole_history(client: httpx.A
 async def test_the_context_is_what_the_task_was_given(client: httpx.AsyncClient) -> None:
     task = await created(client, order(60), wait="20s")
 
-    found = TaskContextResponse.model_validate((await client.get(f"/v1/tasks/{task['task_uuid']}/context")).json())
+    found = decode(TaskContext, (await client.get(f"/v1/tasks/{task['task_uuid']}/context")).json())
 
     assert found.context == {"amount": 60}
     assert (found.execution_status, found.completion_percentage) == ("all_complete", "100.00")

@@ -7,13 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tasker.server.shapes.templates import (
-    RegistrationResponse,
-    TemplateDetail,
-    TemplateGraph,
-    TemplateListResponse,
-    TemplateValidationResponse,
-)
+from tasker.views.model import decode
+from tasker.views.templates import Registration, TemplateDetail, TemplateGraph, TemplatePage, TemplateValidation
 from tests.integration.api.test_errors import problem
 
 ORDERS = "/v1/templates/shop/orders/1.0.0"
@@ -28,9 +23,7 @@ steps:
 
 
 async def test_the_list_has_every_template_and_counts_namespaces(client: httpx.AsyncClient) -> None:
-    found = TemplateListResponse.model_validate(
-        (await client.get("/v1/templates", params={"namespace": "shop"})).json()
-    )
+    found = decode(TemplatePage, (await client.get("/v1/templates", params={"namespace": "shop"})).json())
 
     assert [(each.name, each.version, each.step_count) for each in found.templates] == [
         ("named", "1.0.0", 1),
@@ -122,7 +115,7 @@ async def test_a_cursor_of_another_list_is_refused(client: httpx.AsyncClient, cu
 
 async def test_a_template_is_sent_once_to_a_client_that_keeps_it(client: httpx.AsyncClient) -> None:
     answer = await client.get(ORDERS)
-    found = TemplateDetail.model_validate(answer.json())
+    found = decode(TemplateDetail, answer.json())
 
     assert [(step.name, step.handler) for step in found.steps] == [("check", "shop.check"), ("charge", "shop.charge")]
     assert found.configuration["input_schema"]["required"] == ["amount"]
@@ -133,7 +126,7 @@ async def test_a_template_is_sent_once_to_a_client_that_keeps_it(client: httpx.A
 
 
 async def test_a_graph_is_data_or_a_drawing(client: httpx.AsyncClient) -> None:
-    graph = TemplateGraph.model_validate((await client.get(f"{ORDERS}/graph")).json())
+    graph = decode(TemplateGraph, (await client.get(f"{ORDERS}/graph")).json())
 
     assert [(edge.from_step, edge.to_step) for edge in graph.edges] == [("check", "charge")]
     for form, part in (("mermaid", "flowchart"), ("dot", "digraph"), ("text", "check")):
@@ -146,12 +139,12 @@ async def test_a_graph_is_data_or_a_drawing(client: httpx.AsyncClient) -> None:
 async def test_a_text_is_checked_and_then_registered(client: httpx.AsyncClient) -> None:
     checked = await client.post("/v1/templates", json={"yaml": FRESH, "validate_only": True})
     assert checked.status_code == 200
-    assert not RegistrationResponse.model_validate(checked.json()).registered
+    assert not decode(Registration, checked.json()).registered
     problem(await client.get("/v1/templates/lab/fresh/1.0.0"), 404, "NOT_FOUND", "template_not_found")
 
     made = await client.post("/v1/templates", json={"yaml": FRESH})
     assert made.status_code == 201
-    assert [each.name for each in RegistrationResponse.model_validate(made.json()).templates] == ["fresh"]
+    assert [each.name for each in decode(Registration, made.json()).templates] == ["fresh"]
     assert (await client.get("/v1/templates/lab/fresh/1.0.0")).status_code == 200
     changed = FRESH.replace("lab.b", "lab.c")
     problem(await client.post("/v1/templates", json={"yaml": changed}), 422, "BAD_REQUEST", "template_error")
@@ -177,7 +170,7 @@ async def test_a_text_that_is_no_template_is_refused(client: httpx.AsyncClient, 
 async def test_a_template_is_valid_where_live_workers_have_its_handlers(client: httpx.AsyncClient) -> None:
     await client.post("/v1/templates", json={"yaml": FRESH.replace("fresh", "unserved")})
 
-    served = TemplateValidationResponse.model_validate((await client.post(f"{ORDERS}/validate")).json())
+    served = decode(TemplateValidation, (await client.post(f"{ORDERS}/validate")).json())
     assert (served.valid, served.step_handlers) == (True, ["shop.charge", "shop.check"])
     unserved = (await client.post("/v1/templates/lab/unserved/1.0.0/validate")).json()
     unknown = await client.post("/v1/templates/lab/unknown/1.0.0/validate")

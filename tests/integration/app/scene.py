@@ -66,7 +66,7 @@ async def set_up(url: str) -> dict[str, str]:
         await app.schedules.pause("shop/orders/idle")
     return {
         "failed": tasks[0],
-        "step": step["step_uuid"],
+        "step": step.step_uuid,
         "entry": entry.dlq_entry_uuid,
         "waiting": waiting,
         "replay": str(plan.replay_uuid),

@@ -63,7 +63,7 @@ async def test_steps_below_run_again_and_what_they_created_is_decided_anew(
         told = {"rerun_of": first.task_uuid, "from": "routing_decision", **BY}
         assert next(row.metadata for row in history if row.metadata) == told
         view = await app.views.task(whole.task_uuid)
-        assert view["parent_correlation_id"] == (await app.views.task(first.task_uuid))["correlation_id"]
+        assert view.parent_correlation_id == (await app.views.task(first.task_uuid)).correlation_id
         assert [finding for finding in await app.checks.run() if finding.is_broken] == []
 
 

@@ -149,13 +149,13 @@ def test_inputs_are_shown_again_and_are_not_stored(database_url: str, tmp_path: 
     folder = mapped(tmp_path)
     with tasker.SyncApp(database_url) as app:
         task = app.run(folder, INPUT, timeout=60).task_uuid
-        steps = {step["name"]: step["step_uuid"] for step in app.views.steps(task)}
+        steps = {step.name: step.step_uuid for step in app.views.steps(task)}
         shown = app.views.inputs(task, steps["charge"])
         plain = app.views.inputs(task, steps["quote"])
-    assert shown["evaluated"]
-    assert {name: value for name, value in shown["inputs"].items() if name != "whole"} == EXPECTED
-    assert shown["problems"] == {}
-    assert (plain["evaluated"], plain["inputs"]) == (False, INPUT)
+    assert shown.evaluated
+    assert {name: value for name, value in shown.inputs.items() if name != "whole"} == EXPECTED
+    assert shown.problems == {}
+    assert (plain.evaluated, plain.inputs) == (False, INPUT)
 
 
 AMOUNT, ATTEMPT = "amount: ${steps.quote.amount}", "attempt: ${attempt}"

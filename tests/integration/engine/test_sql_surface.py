@@ -12,7 +12,8 @@ import pytest
 
 from tasker import App
 from tasker.template.plan import RetryPolicy
-from tasker.views.tasks import TaskReport
+from tasker.views.model import encode
+from tasker.views.tasks import Task, TaskReport
 from tests.support.engine_fixture import Lab, fail, ok, operator, retry
 from tests.support.fleets.work import FACTOR, assert_linear, work_of
 from tests.support.random_plans import Spec
@@ -78,7 +79,8 @@ def told(module_database_url: str, tasks: dict[str, str]) -> dict[str, tuple[Tas
     async def read() -> dict[str, tuple[TaskReport, dict[str, Any]]]:
         async with App(module_database_url, work=False) as app:
             return {
-                name: (await app.tasks.report(task), dict(await app.views.task(task))) for name, task in tasks.items()
+                name: (await app.tasks.report(task), encode(Task, await app.views.task(task)))
+                for name, task in tasks.items()
             }
 
     return asyncio.run(read())

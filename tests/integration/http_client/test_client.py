@@ -12,7 +12,7 @@ import pytest
 
 import tasker
 from tasker.cli.remote.http_fleet import HttpFleet
-from tasker.client import HttpClient, SyncHttpClient, TaskResponse
+from tasker.client import HttpClient, SyncHttpClient, Task
 from tasker.client.calls.tasks import TaskCalls
 from tasker.errors import (
     DeadLetterNotFound,
@@ -45,15 +45,15 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
 
     ended = await client.wait(created.task_uuid, timeout=30)
 
-    assert isinstance(created, TaskResponse)
+    assert isinstance(created, Task)
     assert (ended.status, ended.context, ended.tags, ended.priority) == ("complete", {"amount": 11}, ["x"], 3)
     assert (ended.initiator, ended.source_system) == ("ada", "tests")
-    assert [step["name"] for step in ended.steps] == ["check", "charge"]
+    assert [step.name for step in ended.steps] == ["check", "charge"]
     steps = await client.list_task_steps(created.task_uuid)
     assert [(step.name, step.current_state) for step in steps] == [("check", "complete"), ("charge", "complete")]
     assert (await client.get_step(created.task_uuid, steps[0].step_uuid)).results == steps[0].results
     inputs = await client.get_step_inputs(created.task_uuid, steps[1].step_uuid)
-    assert (inputs["evaluated"], inputs["inputs"], inputs["problems"]) == (False, {"amount": 11}, {})
+    assert (inputs.evaluated, inputs.inputs, inputs.problems) == (False, {"amount": 11}, {})
     (audit,) = await client.get_step_audit_history(created.task_uuid, steps[1].step_uuid)
     assert (audit.step_name, audit.success) == ("charge", True)
     assert (await client.health_check()).healthy
@@ -62,7 +62,7 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
 
 async def test_graph_of_a_template_comes_in_the_form_that_was_asked_for(client: HttpClient) -> None:
     one = ("shop", "orders", "1.0.0")
-    assert (await client.get_template_graph(*one))["edges"]
+    assert (await client.get_template_graph(*one)).edges
     for form, beginning in (("mermaid", "flowchart"), ("dot", "digraph")):
         assert (await client.get_template_graph(*one, format=form)).startswith(beginning)
 
@@ -74,7 +74,7 @@ async def test_a_wait_that_is_over_before_the_task_says_so(client: HttpClient, a
 
     with pytest.raises(TimeoutError, match=task):
         await client.wait(task, timeout=0.05)
-    assert (await client.cancel_task(task, reason="enough"))["previous_status"] != "cancelled"
+    assert (await client.cancel_task(task, reason="enough")).previous_status != "cancelled"
     assert (await client.wait(task)).status == "cancelled"
     with pytest.raises(StateMachineError, match="cancelled"):
         await client.cancel_task(task)
@@ -93,13 +93,13 @@ async def test_what_a_server_refuses_raises_as_the_app_does(client: HttpClient) 
         (TaskNotFound, anext(client.stream(NOBODY))),
         (UsageError, client.get_task("no/uuid")),
         (UsageError, client.get_task("")),
-        (StepNotFound, client.explain_task((await client.list_tasks(limit=1)).tasks[0].task_uuid, "nothing")),
+        (StepNotFound, client.explain_task((await client.list_tasks(per_page=1)).tasks[0].task_uuid, "nothing")),
         (TemplateError, client.register_templates("name: [")),
         (DeadLetterNotFound, client.get_dead_letter(NOBODY)),
         (ScheduleNotFound, client.get_schedule("shop/orders/never")),
         (UsageError, client.get_schedule("nightly")),
         (UsageError, client.pause()),
-        (UsageError, client.list_tasks(limit=0 + 501)),
+        (UsageError, client.list_tasks(per_page=501)),
     ]
 
     assert invalid.value.problems[0].path == "/context/amount"
@@ -117,7 +117,7 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         if path != "/metrics"  # text for who scrapes it
     }
     task = await client.create_task("orders", namespace="shop", context={"amount": -1}, wait=30)
-    step = task.steps[0]["workflow_step_uuid"]
+    step = task.steps[0].step_uuid
     names = {task.task_uuid: "{task_uuid}", step: "{step_uuid}"}
 
     async def note(request: Any) -> None:
@@ -221,24 +221,17 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
     assert plain - seen == set()
 
 
-async def test_a_page_that_begins_between_two_pages_is_put_together(client: HttpClient) -> None:
-    await client.create_tasks([order(amount) for amount in range(20, 27)])
-    whole = [task.task_uuid for task in (await client.list_tasks(limit=7)).tasks]
-
-    assert [task.task_uuid for task in (await client.list_tasks(limit=3, offset=2)).tasks] == whole[2:5]
-
-
 async def test_pages_are_read_by_their_cursors(client: HttpClient) -> None:
     await client.create_tasks([order(amount, tags=["by cursor"]) for amount in range(960, 965)])
-    pages = [await client.list_tasks(limit=2, tag=["by cursor"])]
+    pages = [await client.list_tasks(per_page=2, tags=["by cursor"])]
     while cursor := pages[-1].pagination.next_cursor:
-        pages.append(await client.list_tasks(limit=2, tag=["by cursor"], cursor=cursor))
+        pages.append(await client.list_tasks(per_page=2, tags=["by cursor"], cursor=cursor))
 
-    whole = await client.list_tasks(tag=["by cursor"])
+    whole = await client.list_tasks(tags=["by cursor"])
     assert [len(page.tasks) for page in pages] == [2, 2, 1]
     assert [task.task_uuid for page in pages for task in page.tasks] == [task.task_uuid for task in whole.tasks]
-    with pytest.raises(UsageError, match="an offset or at a cursor"):
-        await client.list_tasks(offset=2, cursor="x")
+    with pytest.raises(UsageError, match="not one of this list"):
+        await client.list_tasks(cursor="x")
 
 
 async def test_who_cancels_a_task_is_recorded(app: tasker.App, client: HttpClient) -> None:
@@ -252,26 +245,22 @@ async def test_who_cancels_a_task_is_recorded(app: tasker.App, client: HttpClien
     assert [(history[-1].metadata or {})["actor"] for history in histories] == ["ann", "ada"]
 
 
-async def test_pagination_is_that_of_the_page_from_the_offset(client: HttpClient) -> None:
+async def test_pages_are_numbered_as_the_api_numbers_them(client: HttpClient) -> None:
     await client.create_tasks([order(amount, tags=["paged"]) for amount in range(940, 946)])
 
-    async def page(offset: int, limit: int = 4) -> tuple[int, bool, bool]:
-        found = await client.list_tasks(limit=limit, offset=offset, tag=["paged"])
-        assert (found.pagination.per_page, found.pagination.total_count) == (limit, 6)
-        return len(found.tasks), found.pagination.has_previous, found.pagination.has_next
+    async def page(number: int) -> tuple[int, int | None, bool | None, bool]:
+        found = await client.list_tasks(per_page=4, page=number, tags=["paged"])
+        pagination = found.pagination
+        return len(found.tasks), pagination.total_count, pagination.has_previous, pagination.has_next
 
-    assert [await page(offset) for offset in (0, 1, 2, 4, 5)] == [
-        (4, False, True),
-        (4, True, True),
-        (4, True, False),
-        (2, True, False),
-        (1, True, False),
+    assert [await page(number) for number in (0, 1, 2)] == [
+        (4, 6, False, True),
+        (2, 6, True, False),
+        (0, 6, True, False),
     ]
-    assert await page(7) == (0, True, False)
-    assert await page(0, limit=6) == (6, False, False)
 
 
-@pytest.mark.parametrize("page", [{"limit": 0}, {"limit": -1}, {"offset": -1}, {"limit": 501}])
+@pytest.mark.parametrize("page", [{"per_page": 0}, {"page": -1}, {"per_page": 501}])
 async def test_page_outside_of_the_limits_is_a_usage_error(client: HttpClient, page: Any) -> None:
     with pytest.raises(UsageError, match=next(iter(page))):
         await client.list_tasks(**page)
@@ -280,13 +269,21 @@ async def test_page_outside_of_the_limits_is_a_usage_error(client: HttpClient, p
 async def test_a_task_of_many_steps_is_read_page_by_page(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     task = (await client.create_task("orders", namespace="shop", context={"amount": 930})).task_uuid
     await client.wait(task, timeout=30)
-    whole = await client.get_task(task), await client.get_task_report(task), await client.list_step_data(task)
+
+    async def read() -> tuple[Any, Any, Any]:
+        return await client.get_task(task), await client.get_task_report(task), await client.list_task_steps(task)
+
+    whole = await read()
     for name in ("tasks.STEPS_PAGE", "operators.REPORT_PAGE", "steps.STEPS_PAGE"):
         monkeypatch.setattr(f"tasker.client.calls.{name}", 1)
 
-    assert (await client.get_task(task), await client.get_task_report(task), await client.list_step_data(task)) == whole
+    assert (
+        await client.get_task(task),
+        await client.get_task_report(task),
+        await client.list_task_steps(task),
+    ) == whole
     assert (await client.wait(task)).steps == whole[0].steps
-    assert [*whole[1]["steps"]] == [step["name"] for step in whole[0].steps] == ["check", "charge"]
+    assert [*whole[1].steps] == [step.name for step in whole[0].steps] == ["check", "charge"]
     url = f"/v1/tasks/{task}"
     first = await client.connection.get(url, {"steps_limit": 1})
     assert ([step["name"] for step in first["steps"]], first["more_steps"]) == (["check"], 1)
@@ -298,7 +295,7 @@ async def test_a_long_list_of_tasks_is_read_page_by_page(client: HttpClient, mon
     await client.create_tasks([order(amount, tags=["long"]) for amount in range(920, 925)])
 
     async def listed(**which: int) -> list[str]:
-        return [task["task_uuid"] for task in await client.list_tasks_briefly(tags=["long"], **which)]
+        return [task.task_uuid for task in await client.list_tasks_briefly(tags=["long"], **which)]
 
     whole = await listed(limit=9)
     monkeypatch.setattr("tasker.client.calls.operators.LIST_PAGE", 2)

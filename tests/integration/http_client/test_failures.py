@@ -29,10 +29,11 @@ from tasker.errors import (
     TooManyRequests,
     UsageError,
 )
+from tests.support.reports import sent_task
 from tests.support.scripted_server import Reply, refusal, reply, scripted_server
 
 AT_ONCE = Retries(attempts=3, first_seconds=0, longest_seconds=0)
-TASK = {"task_uuid": "t", "status": "complete", "created": True}
+TASK = sent_task(task_uuid="t")
 HTML = reply(200, "<html>Welcome</html>", "text/html")
 CUT = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"task_uuid"'
 SOME = {"namespace": "shop", "context": {"amount": 1}}

@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.client import TaskResponse
 from tasker.client.servers import Profiles, ServerAddress, profiles_file, server_at, write_profiles
 from tasker.errors import (
     DuplicateTask,
@@ -29,6 +28,7 @@ from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
 from tasker_core import TaskerClient
 from tasker_core._runtime.client import Calls, DatabaseCalls, disconnect
+from tasker_core._runtime.responses import TaskResponse
 from tasker_core._runtime.server_calls import ServerCalls
 from tests.integration.api.program import WAITING
 
@@ -37,6 +37,7 @@ Clients = dict[str, Calls]
 FORKED = """
 import os
 from tasker_core import TaskerClient
+from tasker_core._runtime.responses import TaskResponse
 
 print("at first:", TaskerClient().health_check().healthy, flush=True)
 child = os.fork()

@@ -28,7 +28,7 @@ def test_versions_that_differ_in_build_metadata_are_two_versions(served: Served,
         assert [(row["task_uuid"], row["version"]) for row in json.loads(listed.stdout)] == [(task, version)]
         assert f"shop/{name}:{version}" in served.invoke(place, "task", "show", task).stdout
         with SyncHttpClient(served.url) as client:
-            assert (client.get_template("shop", name, version))["version"] == version
+            assert client.get_template("shop", name, version).version == version
         for written in (version, version.replace("+", "%2B")):
             page = httpx.get(f"{served.url}/v1/templates/shop/{name}/{written}")
             assert (page.status_code, page.json()["version"]) == (200, version)

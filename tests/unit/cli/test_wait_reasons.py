@@ -6,8 +6,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tasker.cli.live.feed import WaitChanges, WaitReasons
-from tasker.services.tasks.explain import Explained
-from tasker.services.tasks.explain_reasons import REASONS
+from tasker.views.explain_reasons import REASONS
+from tasker.views.explanation import Explained
 from tasker.views.progress import StepProgress
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -17,7 +17,7 @@ URGENT, CALM = "nobody", "paused"
 def reason(name: str, *, steps: tuple[str, ...] = (), of: tuple[str, ...] = ()) -> Explained:
     pause = {"namespace": "shop", "actor": "ada", "reason": "stock", "paused_at": NOON.isoformat()}
     values = {"namespace": "shop", "handlers": ["h"], "refused_by": [], "pause": pause}
-    return Explained(name, 1, steps, of, NOON, values, REASONS[name].needs_somebody, "task", NOON, 1)
+    return Explained(name, steps, of, 1, REASONS[name].needs_somebody, NOON, values, "task", NOON, 1)
 
 
 def step(name: str, template_step: str) -> StepProgress:

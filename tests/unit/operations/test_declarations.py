@@ -39,7 +39,7 @@ OPTIONS = {
 
 
 def service_defaults(operation: Operation[..., object]) -> dict[str, object]:
-    """The defaults of the service's method."""
+    """The defaults of the service's method; it reads all that an operation reads page by page."""
     service, method = operation.endpoint.service.split(".")
     parameters = signature(getattr(WITH_THE_LOG[service], method)).parameters.values()
     return {each.name: each.default for each in parameters if each.default is not Parameter.empty}
@@ -50,7 +50,7 @@ def test_services_have_the_declared_defaults(operation: Operation[..., object]) 
     declared = {each.name: each.default for each in operation.parameters if each.default is not REQUIRED}
     defaults = service_defaults(operation)
 
-    both = declared.keys() & defaults.keys()
+    both = declared.keys() & defaults.keys() - ({"limit"} if operation.name.endswith("_page") else set())
     assert {name: defaults[name] for name in both} == {name: declared[name] for name in both}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tasker.services.tasks.explain_reasons import REASONS, filled
+from tasker.views.explain_reasons import REASONS, filled
 
 PAGE = Path(__file__).parents[3] / "docs" / "why-does-it-not-move.md"
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from tasker.server.web.presenters.graph import Box, Drawing, of_task, of_templat
 from tasker.server.web.presenters.graph_layout import GAP_X, laid_out
 from tasker.template import compile_text
 from tasker.views.tasks import StepReport, TaskReport
+from tests.support.reports import report_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHOICE = """
@@ -44,8 +44,7 @@ def step(name: str, kind: str = "standard", state: str = "complete", above: Sequ
 
 
 def report(*steps: StepReport, status: str = "steps_in_process") -> TaskReport:
-    values: dict[str, Any] = {"created_at": NOW, "completed_at": None, "context": {}}
-    return TaskReport("t", "shop", "x", "1.0.0", status, "x", steps={each.name: each for each in steps}, **values)
+    return report_of(steps, status=status, created_at=NOW)
 
 
 def boxes(drawing: Drawing) -> dict[str, Box]:

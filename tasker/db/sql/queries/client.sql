@@ -6,21 +6,26 @@ select ns.name, t.tenant
 from tasker.tasks t join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 where t.task_uuid = %(task)s::uuid
 
+-- name: columns
+-- The columns of a task as read (`tasker.views.tasks`), of the tables that the queries `tasks` and `report`
+-- join. Ready steps (`held`) are without those that wait for their time.
+t.task_uuid, t.named_task_uuid, ns.name as namespace, nt.name as template, nt.version, t.state as status,
+  t.created_at, t.updated_at, t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority,
+  t.tenant, d.tags, d.correlation_id, d.parent_correlation_id, d.cancel_reason, t.run_at, d.deadline_at,
+  (select m.due_at from tasker.timers m
+    where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at,
+  case when t.waits then (select min(m.due_at) from tasker.timers m
+    where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
+      and m.kind in ('r', 'b')) end as waits_until,
+  t.total, t.done, t.failed, t.cancelled, t.active, t.retrying,
+  t.held - case when t.held > 0 then (select count(*) from tasker.timers m
+    where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')
+    else 0 end as held
+
 -- name: tasks
--- The tasks with these identifiers as documents, the newest first.
+-- The tasks with these identifiers as documents, the newest first; `{columns}` are those of a task as read.
 select to_jsonb(v) from (
-  select t.task_uuid, t.named_task_uuid, nt.name, ns.name as namespace, nt.version, t.state as status,
-    t.created_at, t.updated_at, t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority,
-    t.tenant, d.tags, d.correlation_id, d.parent_correlation_id, t.run_at,
-    (select m.due_at from tasker.timers m
-      where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at, d.deadline_at,
-    case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
-        and m.kind in ('r', 'b')) end as waits_until, t.total, t.done, t.failed, t.cancelled,
-    t.active, t.retrying, t.held - case when t.held > 0 then (select count(*) from tasker.timers m
-      -- ready: without those that wait for their time
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')
-      else 0 end as held
+  select {columns}
   from tasker.tasks t
   join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
   join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
@@ -49,7 +54,7 @@ with page as materialized (
     where e.task_uuid = %(task)s::uuid group by e.to_step_uuid) e
 )
 select to_jsonb(v) from (
-  select s.workflow_step_uuid as step_uuid, s.task_uuid, ts.named_step_uuid, s.name, s.state as current_state,
+  select s.workflow_step_uuid as step_uuid, s.task_uuid, ts.named_step_uuid, s.name, s.state,
     case when tasker.step_is_failed(s.state)
       then (select (array_agg(x.error->>'message' order by x.failure_id desc))[1]
       from tasker.step_failures x
@@ -72,7 +77,7 @@ order by v.ordinal, v.step_uuid
 -- The audit of the stored results of a step, or (null) of every step of a task, as documents, the newest
 -- first.
 select to_jsonb(v) from (
-  select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid,
+  select a.workflow_step_result_audit_uuid as audit_uuid, a.workflow_step_uuid as step_uuid,
     a.workflow_step_transition_uuid as transition_uuid, a.task_uuid, a.recorded_at, a.worker_uuid,
     a.correlation_id, a.success, a.execution_time_ms, case when a.success then r.result end as result,
     s.name as step_name, h.from_state, h.to_state
@@ -86,6 +91,10 @@ select to_jsonb(v) from (
     and r.workflow_step_uuid = s.workflow_step_uuid
   where a.task_uuid = %(task)s::uuid and (%(step)s::uuid is null or a.workflow_step_uuid = %(step)s::uuid)) v
 order by v.recorded_at desc, v.audit_uuid desc
+
+-- name: enqueued
+-- The number of steps of a task that are in a queue.
+select count(*) from tasker.workflow_steps s where s.task_uuid = %(task)s::uuid and s.state = 'enqueued'
 
 -- name: health
 -- The database's clock, as a test that it answers.

@@ -5,20 +5,11 @@
 -- thousand the names of their fields would be half of the text. No row when there is no such task. What
 -- belongs to a step comes by an index on the step, and only where there is some: a step that is complete with
 -- its one claim has neither failed nor been reused. The parents of static steps are ordinals, those of others
--- come once as `edges`: whoever reads puts them together. `{of_page}` and `{names}` are empty and null, or a
--- page of the steps and the names of its static parents (`page_of_steps`, `static_names`).
-select json_build_object('task_uuid', t.task_uuid, 'namespace', ns.name, 'template', nt.name,
-  'version', nt.version, 'status', t.state, 'priority', t.priority, 'created_at', t.created_at,
-  'completed_at', t.completed_at, 'correlation_id', d.correlation_id, 'initiator', d.initiator,
-  'tags', d.tags, 'cancel_reason', d.cancel_reason, 'context', d.context, 'total', t.total, 'done', t.done,
-  'failed', t.failed, 'cancelled', t.cancelled, 'active', t.active, 'retrying', t.retrying, 'held',
-    t.held - case when t.held > 0 then (select count(*) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')
-      else 0 end, 'run_at', t.run_at, 'expires_at', (select m.due_at from tasker.timers m where not t.complete
-        and m.subject = t.task_uuid and m.kind = 'x'), 'deadline_at', d.deadline_at, 'tenant', t.tenant,
-  'waits_until', case when t.waits then (select min(m.due_at) from tasker.timers m
-      where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
-        and m.kind in ('r', 'b')) end,
+-- come once as `edges`: whoever reads puts them together. `{columns}` are the task's own.
+-- `{of_page}` and `{names}` are empty and null, or a page of the steps and the names of its static parents
+-- (`page_of_steps`, `static_names`).
+select json_build_object('task', (select row_to_json(v) from (select {columns}) v),
+  'total', t.total,
   'edges', (
     select coalesce(json_agg(json_build_array(e.to_step_uuid, p.name) order by p.workflow_step_uuid), '[]')
     from tasker.dynamic_edges e join tasker.workflow_steps p on p.workflow_step_uuid = e.from_step_uuid
@@ -130,9 +121,8 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
-      'reported', tasker.reported(p, s),
-      'unserved', case when s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s)
-        then tasker.served_by(ts) end,
+      'reported', tasker.reported(p, s), 'unserved', case when s.ordinal = any (u.ordinals)
+        and tasker.has_no_live_worker(s) then tasker.served_by(ts) end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]
@@ -182,7 +172,8 @@ where o.task_uuid = %(task)s and not t.complete
 -- These tasks, the newest first; `unserved` is the handler of the first step that waits because no worker
 -- serves it, `paused` the oldest pause of a step that could run.
 select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version, t.state as status,
-  t.priority, t.total, t.done, t.failed, t.created_at, t.completed_at, case when not t.complete and t.active + t.held > 0 then (
+  t.priority, t.total, t.done, t.failed, t.created_at, t.completed_at,
+  case when not t.complete and t.active + t.held > 0 then (
     select tasker.served_by(ts) from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     where s.task_uuid = t.task_uuid and tasker.has_no_live_worker(s)

@@ -7,15 +7,14 @@ like any other.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from tasker.dataclasses import dataclass
-from tasker.engine.states.task import TERMINAL
 from tasker.errors import NotPermitted, StateMachineError, TaskerError, UsageError
 from tasker.operations.permissions import Permission
 from tasker.server.auth.gate import actor_of, caller_of, namespaces_of, needs
@@ -30,6 +29,7 @@ from tasker.server.web.route import page_router, sent
 from tasker.services.operators.reruns import where_to_begin
 from tasker.services.tasks.read import checked
 from tasker.services.wording import counted
+from tasker.views.tasks import Task
 
 MOST_TASKS = 1000
 """Maximum number of tasks of one bulk action; further ones need another bulk action."""
@@ -51,7 +51,7 @@ class BulkRequest:
     title: str
     effect: str
     permission: Permission
-    suits: Callable[[Mapping[str, Any]], bool]
+    suits: Callable[[Task], bool]
     act: Callable[[ServerServices, str, str, str], Awaitable[str]]
     danger: bool = False
 
@@ -115,12 +115,12 @@ async def rerun(program: ServerServices, task: str, actor: str, reason: str) -> 
     return f"again from {first}: {result.task_uuid}"
 
 
-def _has_failed(task: Mapping[str, Any]) -> bool:
-    return bool(task["failed_steps"]) and task["status"] != "cancelled"
+def _has_failed(task: Task) -> bool:
+    return bool(task.failed_steps) and task.status != "cancelled"
 
 
-def _has_ended(task: Mapping[str, Any]) -> bool:
-    return task["status"] in TERMINAL
+def _has_ended(task: Task) -> bool:
+    return task.finished
 
 
 ACTIONS = {
@@ -217,16 +217,16 @@ def _wanted(request: Request, action: str) -> BulkRequest:
 
 async def _matching(request: Request) -> list[str]:
     search = Search.read(request.query_params)
-    which = await which_tasks(request, search)
+    which = which_tasks(request, search)
     rows = await program_of(request).views.page(which, limit=MOST_TASKS, oldest_first=search.oldest_first)
-    return [row["task_uuid"] for row in rows]
+    return [row.task_uuid for row in rows]
 
 
-async def _views(request: Request, tasks: list[str]) -> list[dict[str, Any]]:
+async def _views(request: Request, tasks: list[str]) -> list[Task]:
     """Return the tasks that exist and that the caller may see."""
     where = namespaces_of(request)
     rows = await program_of(request).views.some(tasks)
-    return [row for row in rows if where is None or row["namespace"] in where]
+    return [row for row in rows if where is None or row.namespace in where]
 
 
 async def _one(request: Request, wanted: BulkRequest, task: str, reason: str) -> Outcome:

@@ -12,14 +12,12 @@ from starlette.responses import Response
 from tasker.errors import TaskerError, UsageError
 from tasker.operations.dead_letters import MOST_TASKS, Steered
 from tasker.operations.permissions import Permission
-from tasker.server.api.operators import may_close, own_entry, redacted_entries, redacted_entry
+from tasker.server.api.operators import may_close, own_entry
 from tasker.server.auth.gate import actor_of, caller_of, namespaces_of, needs
-from tasker.server.covering import redact_failures
 from tasker.server.errors import problem_of, status_of
 from tasker.server.program import program_of
 from tasker.server.routes import require_task
 from tasker.server.web.forms import Form
-from tasker.server.web.pages.task import redacted_report
 from tasker.server.web.presenters.dead_letters import (
     REMEDIES,
     EntrySearch,
@@ -66,8 +64,7 @@ async def show_queue(request: Request, namespace: Name = "") -> Response:
 async def show_groups(request: Request, namespace: Name = "") -> Response:
     """Show pending entries grouped by failure, largest group first."""
     service, where = program_of(request).dead_letters, _within(request, namespace)
-    unredacted = await service.groups(limit=GROUPED, namespaces=where)
-    groups = await redact_failures(request, unredacted, lambda group: group.namespaces)
+    groups = await service.groups(limit=GROUPED, namespaces=where)
     trends = await service.trend([group.fingerprint for group in groups], hours=HOURS, namespaces=where)
     shown: dict[str, Any] = {"groups": groups, "trends": trends, "hours": HOURS, "most": GROUPED}
     return page(request, "dead_letters/groups.html", namespace=namespace, **shown)
@@ -79,12 +76,11 @@ async def list_entries(request: Request, after: Annotated[str, Query(max_length=
     search, service = EntrySearch.of(request.query_params), program_of(request).dead_letters
     where = namespaces_of(request)
     matches = await service.list(**search.filters, limit=PER_PAGE + 1, after=after or None, namespaces=where)
-    entries = await redacted_entries(request, matches[:PER_PAGE])
     last = matches[PER_PAGE - 1].dlq_entry_uuid if len(matches) > PER_PAGE else None
     return page(
         request,
         "dead_letters/entries.html",
-        entries=entries,
+        entries=matches[:PER_PAGE],
         search=search,
         statuses=STATUSES,
         reasons=REASONS,
@@ -185,21 +181,20 @@ async def _act_or_show_error(request: Request, entry: str, act: Act) -> Response
     return redirect(request, f"dead-letters/entries/{entry}", message)
 
 
-async def _page(request: Request, letter: DeadLetter, status: int = 200, **shown: Any) -> Response:
-    entry = await redacted_entry(request, letter)
+async def _page(request: Request, entry: DeadLetter, status: int = 200, **shown: Any) -> Response:
     return page(
         request,
         "dead_letters/entry.html",
         status,
         entry=entry,
-        reason=letter.dlq_reason,
-        remedy=REMEDIES[letter.dlq_reason],
-        standing=letter.resolution_status,
+        reason=entry.dlq_reason,
+        remedy=REMEDIES[entry.dlq_reason],
+        standing=entry.resolution_status,
         steps=failing_steps(entry.task_snapshot),
-        report=await _task(request, letter),
+        report=await _task(request, entry),
         statuses=STATUSES,
         reasons=REASONS,
-        commands=entry_commands(letter.dlq_entry_uuid),
+        commands=entry_commands(entry.dlq_entry_uuid),
         problem=shown.get("problem"),
         typed=shown.get("typed", {}),
     )
@@ -212,7 +207,7 @@ async def _task(request: Request, entry: DeadLetter) -> TaskReport | None:
         return None
     if where is not None and (entry.task_snapshot or {}).get("namespace") not in where:
         return None
-    return await redacted_report(request, entry.task_uuid)
+    return await program_of(request).tasks.report(entry.task_uuid)
 
 
 READS = needs(Permission.DLQ_READ)

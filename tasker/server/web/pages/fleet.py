@@ -63,7 +63,7 @@ async def _fleet(
         processes=processes,
         broker=broker,
         broker_problem=broker_problem,
-        limits=[limit if caller.may(Permission.DATA_READ_SENSITIVE) else limit.without_keys() for limit in limits],
+        limits=limits,
         pauses=pauses,
         command_of=command_of,
         target_fields=target_fields,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -10,19 +11,26 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from tasker.operations.permissions import Permission
-from tasker.server.api.observing import get_report
 from tasker.server.api.task_events import get_events
 from tasker.server.auth.gate import caller_of, needs
-from tasker.server.covering import redact_answer
 from tasker.server.program import program_of
+from tasker.server.rendering import Json
 from tasker.server.web.presenters import graph
-from tasker.server.web.presenters.task import ShownTask, commands_of, rows_of, step_commands
+from tasker.server.web.presenters.task import (
+    ShownTask,
+    commands_of,
+    expressions_of,
+    rows_of,
+    step_commands,
+    step_plan_of,
+)
 from tasker.server.web.presenters.timeline import timeline
 from tasker.server.web.rendering import page
 from tasker.server.web.route import page_router
 from tasker.template.plan import Plan
+from tasker.views.model import encode
 from tasker.views.task_lists import TransitionDetail
-from tasker.views.tasks import StepReport, TaskReport
+from tasker.views.tasks import TaskReport
 
 routes = page_router()
 View = Literal["graph", "timeline", "history", "logs", "data"]
@@ -65,7 +73,7 @@ async def follow_task(request: Request, uuid: str) -> Response:
 @routes.get("/tasks/{uuid}/report", **needs(Permission.TASKS_READ))
 async def show_report(request: Request, uuid: str) -> Response:
     """The task as JSON, as the API answers it: browsers have no credential for the API."""
-    return await get_report(request, uuid)
+    return Json(encode(TaskReport, await program_of(request).tasks.report(uuid)))
 
 
 async def task_page(
@@ -83,15 +91,15 @@ async def task_page(
     program = program_of(request)
     typed = values.get("typed", {})
     if request.headers.get("hx-target") == BESIDE:
-        report = await _redacted(request, await program.task_pages.step(uuid, step, inputs=INPUTS_SHOWN))
+        report = await program.task_pages.step(uuid, step, inputs=INPUTS_SHOWN)
         drawer = await _drawer(request, report, step) if step else None
         return page(request, "task/beside.html", report=report, view=view, drawer=drawer, typed=typed)
     counts = await program.task_pages.counts(uuid)
     is_wide = counts.total > LARGEST_DRAWN_GRAPH
-    report = await (_part(request, uuid, first) if is_wide else redacted_report(request, uuid))
+    report = await (_part(request, uuid, first) if is_wide else program.tasks.report(uuid))
     error = report.error
     if is_wide and counts.error:
-        error = (await _redacted(request, await program.task_pages.first_failure(uuid))).error
+        error = (await program.task_pages.first_failure(uuid)).error
     drawer = await _opened(request, uuid, step, None if is_wide else report) if step else None
     is_shown = not report.finished and caller_of(request).may(Permission.SYSTEM_PAUSES_READ)
     pause = await program.pauses.of_task(uuid) if is_shown else None
@@ -140,45 +148,26 @@ def _drawing(report: TaskReport, plan: Plan, is_wide: bool) -> graph.Drawing | N
 
 
 async def _part(request: Request, uuid: str, first: int) -> TaskReport:
-    return await _redacted(request, await program_of(request).task_pages.page(uuid, limit=STEPS_PER_PAGE, offset=first))
+    return await program_of(request).task_pages.page(uuid, limit=STEPS_PER_PAGE, offset=first)
 
 
 async def _opened(request: Request, uuid: str, step: str, report: TaskReport | None) -> dict[str, Any] | None:
     """Return the details of a step from the report of its whole task, or from what is read for it."""
     if report is None:
-        unredacted = await program_of(request).task_pages.step(uuid, step, inputs=INPUTS_SHOWN)
-        report = await _redacted(request, unredacted)
+        report = await program_of(request).task_pages.step(uuid, step, inputs=INPUTS_SHOWN)
     return await _drawer(request, report, step)
 
 
-async def redacted_report(request: Request, uuid: str) -> TaskReport:
-    """Return the report of a task, redacted for the caller."""
-    return await _redacted(request, await program_of(request).tasks.report(uuid))
-
-
-async def _redacted(request: Request, report: TaskReport) -> TaskReport:
-    plain = await redact_answer(request, report.task_uuid, report)
-    if isinstance(plain, TaskReport):
-        return plain
-    return TaskReport(**{**plain, "steps": {name: StepReport(**step) for name, step in plain["steps"].items()}})
-
-
-async def _history(request: Request, uuid: str, first: int | None) -> list[TransitionDetail]:
+async def _history(request: Request, uuid: str, first: int | None) -> Sequence[TransitionDetail]:
     """Return the transitions of a task, or its own and those of the page of its steps that begins at `first`."""
     tasks = program_of(request).tasks
-    transitions = await (
+    return await (
         tasks.history(uuid) if first is None else tasks.history_of_steps(uuid, limit=STEPS_PER_PAGE, offset=first)
     )
-    plain = await redact_answer(request, uuid, transitions)
-    return [
-        transition if isinstance(transition, TransitionDetail) else TransitionDetail(**transition)
-        for transition in plain
-    ]
 
 
 async def _lines(request: Request, uuid: str, step: str, level: str) -> Any:
-    lines = await program_of(request).tasks.logs(uuid, step=step or None, level=level, limit=LINES_SHOWN)
-    return await redact_answer(request, uuid, lines)
+    return await program_of(request).tasks.logs(uuid, step=step or None, level=level, limit=LINES_SHOWN)
 
 
 async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, Any] | None:
@@ -189,12 +178,19 @@ async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, 
         return None
     program, uuid = program_of(request), report.task_uuid
     reasons = [] if report.finished else (await program.tasks.explain(uuid, name)).reasons
+    plan = await program.pinned_plan(uuid)
+    planned = step_plan_of(plan, step)
+    handler_inputs = None
+    if planned.inputs is not None:
+        handler_inputs = await program.views.inputs(uuid, step.step_uuid)
     return {
         "step": step,
+        "expressions": expressions_of(plan, planned),
+        "handler_inputs": handler_inputs,
         "explained": reasons,
         "inputs": {above: report.steps[above].result for above in step.depends_on if above in report.steps},
         "lines": await _lines(request, uuid, name, "debug"),
-        "kept": await redact_answer(request, uuid, asdict(await program.tasks.step_extras(uuid, name))),
+        "kept": asdict(await program.tasks.step_extras(uuid, name)),
         "commands": step_commands(uuid, step),
         "plain": asdict(step),
     }

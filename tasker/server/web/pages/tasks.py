@@ -14,13 +14,12 @@ from tasker.engine.states.task import TaskState
 from tasker.errors import UsageError
 from tasker.operations.permissions import Permission
 from tasker.server.auth.gate import actor_of, namespaces_of, needs, tenants_of
-from tasker.server.covering import may_search_inputs, redact_tasks
-from tasker.server.cursors import cursor_after, cursor_of
 from tasker.server.errors import problem_of
 from tasker.server.program import program_of
 from tasker.server.web.presenters.tasks import SPANS, ListPage, Search
 from tasker.server.web.rendering import page, redirect, url
 from tasker.server.web.route import page_router, sent
+from tasker.services.cursors import cursor_after, cursor_of
 from tasker.services.tasks.lists import LOOKED_INTO, SavedView, TaskFilter
 from tasker.services.tasks.read import names
 from tasker.services.tasks.search import MOST_NAMED, SearchMatch
@@ -49,22 +48,20 @@ async def list_tasks(
     return _page(request, search, turned, saved)
 
 
-async def which_tasks(request: Request, search: Search) -> TaskFilter:
+def which_tasks(request: Request, search: Search) -> TaskFilter:
     """Return the filter of the tasks that the caller may see. Raises `UsageError` for invalid filters."""
-    if search.field:
-        await may_search_inputs(request, search.namespace)
     return search.filter(names(namespaces_of(request)), datetime.now(UTC), names(tenants_of(request)))
 
 
 async def _turned(request: Request, search: Search, cursor: str, back: str) -> ListPage:
     """Return the tasks after `cursor`, or before `back`."""
-    which = await which_tasks(request, search)
+    which = which_tasks(request, search)
     place = cursor_of(cursor or back, search.order) if cursor or back else None
     ascending = search.oldest_first != bool(back)
     views = program_of(request).views
     rows, read_to = await views.part(which, limit=PER_PAGE + 1, after=place, oldest_first=ascending)
     visible = rows[:PER_PAGE][::-1] if back else rows[:PER_PAGE]
-    places = [cursor_after(row["task_uuid"], search.order) for row in visible]
+    places = [cursor_after(row.task_uuid, search.order) for row in visible]
     more = len(rows) > PER_PAGE
     on = None if more or read_to is None else cursor_after(read_to, search.order)  # where the search goes on
     before, behind = (more, True) if back else (bool(cursor), more)
@@ -72,7 +69,7 @@ async def _turned(request: Request, search: Search, cursor: str, back: str) -> L
     last = (places[-1] if places and behind else None) or (None if back else on)
     partly = search.field and not await views.inputs_are_indexed()
     looked_into = LOOKED_INTO if partly else 0
-    return ListPage(await redact_tasks(request, visible), first, last, looked_into, LOOKED_INTO if on else 0)
+    return ListPage(visible, first, last, looked_into, LOOKED_INTO if on else 0)
 
 
 def _page(

@@ -151,8 +151,8 @@ async def check_or_register(request: Request) -> Response:
     except TaskerError as error:
         found_problem = problem_of(error)
         return _editor(request, text, found_problem["status"], problem=found_problem)
-    first = registered.plans[0]
-    message = f"Registered: {', '.join(str(plan.id) for plan in registered.plans)}."
+    first = registered.templates[0]
+    message = f"Registered: {', '.join(str(plan.id) for plan in compiled.plans)}."
     return redirect(request, f"templates/{first.namespace}/{first.name}/{first.version}", message)
 
 

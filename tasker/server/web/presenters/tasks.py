@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from shlex import quote
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlencode
 
 from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.services.tasks.lists import TaskFilter, context_of
 from tasker.services.tasks.read import checked
+from tasker.views.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class ListPage:
     `looked_into`: number of tasks whose inputs were searched; 0: all. `searched`: the page was searched among so many
     tasks, and there are others; 0: it needed no more."""
 
-    tasks: Sequence[Mapping[str, Any]]
+    tasks: Sequence[Task]
     before: str | None
     behind: str | None
     looked_into: int = 0

@@ -108,8 +108,8 @@ def test_lists_and_views_say_until_when_a_task_waits(app: tasker.SyncApp, plan: 
     view = app.views.task(task)
 
     assert row.waits_until == run_at
-    assert (view["run_at"], view["waits_until"]) == (run_at.isoformat(), run_at.isoformat())
-    assert (view["ready_steps"], view["execution_status"]) == (0, "waiting_for_dependencies")
+    assert (view.run_at, view.waits_until) == (run_at, run_at)
+    assert (view.ready_steps, view.execution_status) == (0, "waiting_for_dependencies")
     (reason,) = app.tasks.explain(task).reasons
     assert reason.reason == "scheduled"
 
@@ -197,7 +197,7 @@ def test_every_way_to_submit_takes_a_deadline(app: tasker.SyncApp, plan: Plan, d
     for report in map(app.tasks.report, tasks):
         expected = datetime(2100, 1, 1, tzinfo=UTC) if "2100" in str(deadline) else (report.run_at or LATER) + LATER
         assert report.deadline_at == expected
-        assert app.views.task(report.task_uuid)["deadline_at"] == expected.isoformat()
+        assert app.views.task(report.task_uuid).deadline_at == expected
         assert [reason.reason for reason in app.tasks.explain(report.task_uuid).reasons] == ["scheduled", "dated"]
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tasker.services.tasks.explain import Explained, Explanation, explanation
+from tasker.views.explanation import Explained, Explanation, explanation
 from tests.support.engine_fixture import Lab, Session
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

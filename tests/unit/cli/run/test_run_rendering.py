@@ -14,7 +14,8 @@ from tasker.cli.render.outcome import failure_text, outcome_text
 from tasker.cli.render.values import pretty_json, state_text, table
 from tasker.engine.states.step import StepState
 from tasker.services.wording import counted, duration, one_line
-from tasker.views.tasks import StepReport, TaskReport
+from tasker.views.tasks import StepReport
+from tests.support.reports import report_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAILURE = {
@@ -29,10 +30,8 @@ def step(name: str, state: str = "complete", **fields: Any) -> StepReport:
 
 
 def outcome(status: str, *steps: StepReport, **fields: Any) -> str:
-    report = TaskReport(
-        "uuid", "shop", "checkout", "1.0.0", status, "", NOON, NOON + timedelta(seconds=1.5), {},
-        {step.name: step for step in steps}, **fields,
-    )  # fmt: skip
+    ended = NOON + timedelta(seconds=1.5)
+    report = report_of(steps, status=status, created_at=NOON, **{"completed_at": ended, **fields})
     return click.unstyle(outcome_text(report))
 
 

@@ -14,6 +14,7 @@ from tasker.cli.render.task import report_text, steps_text
 from tasker.cli.render.values import clock_time, middle_cut
 from tasker.services.wording import countdown, folded_names
 from tasker.views.tasks import StepReport, TaskReport
+from tests.support.reports import report_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAILURE = {
@@ -37,8 +38,7 @@ def batch(number: int, failed: tuple[int, ...] = ()) -> list[StepReport]:
 
 
 def report(*steps: StepReport, status: str = "error") -> TaskReport:
-    by_name = {step.name: step for step in steps}
-    return TaskReport("uuid", "shop", "checkout", "1.0.0", status, "", NOON, NOON + timedelta(seconds=2), {}, by_name)
+    return report_of(steps, status=status, created_at=NOON, completed_at=NOON + timedelta(seconds=2))
 
 
 def shown(*steps: StepReport, width: int | None = None, every: bool = False) -> list[str]:

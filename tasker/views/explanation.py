@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from shlex import quote
 from typing import Any
 
 from tasker.dataclasses import dataclass
-from tasker.services.tasks.explain_reasons import NOBODY_AT_WORK, REASONS, filled
+from tasker.views.explain_reasons import NOBODY_AT_WORK, REASONS, Reason, filled
+from tasker.views.model import published
 
 Values = Mapping[str, Any]
 
@@ -114,37 +116,62 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:,}"
 
 
+NO_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@published(
+    "ExplainedReason",
+    aliases={"of": "template_steps"},
+    derived={"sentence": "sentence_in_utc", "remedy": "remedy_for_callers"},
+    unpublished=("task_uuid", "at", "alive"),
+)
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Group of `count` steps that do not run for the same reason.
+    """Reason that `count` steps do not run; the first of them are listed by name.
 
-    `steps` are the first by name, `of` their template steps, and `values` fill the sentence. `needs_somebody` means
-    that nothing changes without an operator.
+    `template_steps` are their steps in the template. Times in the sentences are in UTC.
     """
 
     reason: str
-    count: int
     steps: Sequence[str]
     of: Sequence[str]
+    count: int
+    needs_somebody: bool
+    """True if nothing changes without an operator."""
     since: datetime | None
     values: Mapping[str, Any]
-    needs_somebody: bool
-    task_uuid: str
-    at: datetime
-    alive: int
+    """Values that fill the sentence."""
+    task_uuid: str = ""
+    at: datetime = NO_MOMENT
+    alive: int = 0
 
     def sentence(self, zone: tzinfo | None = None) -> str:
         """Return why the steps do not run, in one sentence. Times are in `zone`, or in the local one if it is None."""
-        return filled(REASONS[self.reason].sentence, words_of(self.values, self.at, zone))
+        return filled(self._known.sentence, words_of(self.values, self.at, zone))
+
+    @property
+    def _known(self) -> Reason:
+        """The reason; one of a newer server is known by its name only."""
+        return REASONS.get(self.reason) or Reason(self.reason.replace("_", " "), "")
+
+    @property
+    def sentence_in_utc(self) -> str:
+        """Sentence with its times in UTC."""
+        return self.sentence(UTC)
 
     def remedy(self, database: str = "") -> str:
         """Return what would change it. `database` are the options that select the database in a command."""
-        reason = REASONS[self.reason]
+        reason = self._known
         if reason.by_any_process and not self.alive:
             return NOBODY_AT_WORK
         again = again_command(self.task_uuid, self.steps, self.count) if self.steps else ""
         placeholders = {"task": self.task_uuid, "again": again, "db": database}
         return filled(reason.remedy, words_of(self.values, self.at, None) | placeholders)
+
+    @property
+    def remedy_for_callers(self) -> str:
+        """Remedy without the options that select a database."""
+        return self.remedy()
 
     def to_dict(self, zone: tzinfo | None = None) -> dict[str, Any]:
         """Return the group as a mapping of plain values."""
@@ -159,13 +186,22 @@ class Explained:
             "values": dict(self.values),
         }
 
+    def redacted_by(self, redact: Callable[[Any], Any]) -> Explained:
+        """Return the group with its values redacted, except times: the sentence needs them."""
+        times = {name: value for name, value in self.values.items() if name in TIMES}
+        others = {name: value for name, value in self.values.items() if name not in TIMES}
+        return replace(self, values={**redact(others), **times})
 
+
+@published(
+    "ExplanationResponse",
+    aliases={"alive": "processes_at_work", "more": "more_reasons"},
+    derived={"needs_somebody": "needs_somebody"},
+)
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Explanation of a task's progress: `reasons`, those that need an operator first, and the number of `more`.
-
-    Without reasons there is nothing left to run. `alive` is the number of live processes, in any namespace.
-    """
+    """Reasons that a task does not proceed, those that need an operator first; no reasons if no steps are left to
+    run."""
 
     task_uuid: str
     namespace: str
@@ -174,8 +210,15 @@ class Explanation:
     finished: bool
     at: datetime
     alive: int
+    """Live processes, in any namespace."""
     reasons: Sequence[Explained]
     more: int
+
+    @classmethod
+    def of_published(cls, **values: Any) -> Explanation:
+        """Return the explanation with the values that its reasons share with it."""
+        shared = {name: values[name] for name in ("task_uuid", "at", "alive")}
+        return cls(**{**values, "reasons": [replace(reason, **shared) for reason in values["reasons"]]})
 
     @property
     def needs_somebody(self) -> bool:

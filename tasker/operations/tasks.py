@@ -1,0 +1,301 @@
+"""Operations of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from tasker.operations.operation import Body, Endpoint, Param
+from tasker.operations.permissions import Permission
+from tasker.views.explanation import Explanation
+from tasker.views.progress import TaskProgress
+from tasker.views.steps import StartedRerun, StepLogLine
+from tasker.views.task_details import TaskContext, TaskDetails
+from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
+from tasker.views.tasks import Task, TaskCancelled, TaskPage, TaskReport
+
+MOST_STEPS = 1000
+"""Of one answer; `more_steps` says how many follow."""
+MOST_IDENTIFIERS = 100
+PREFIX = r"^[0-9a-fA-F-]{1,36}$"
+"""Beginning of an identifier: hexadecimal digits, with or without hyphens."""
+
+TaskUuid = Annotated[str, Param("uuid", description="The task's identifier.")]
+Name = Annotated[str | None, Param(max_length=255)]
+Identifier = Annotated[str | None, Param(form="uuid")]
+Key = Annotated[str | None, Param(max_length=255, description="Of any template that is meant.")]
+Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]
+Steps = Annotated[int, Param(at_least=1, at_most=MOST_STEPS)]
+Offset = Annotated[int, Param(at_least=0, at_most=100_000_000)]
+FarOffset = Annotated[int, Param(at_least=0, at_most=10_000_000)]
+Text = Annotated[str, Param(max_length=1024)]
+Actor = Annotated[str | None, Param(max_length=1024)]
+
+
+class TaskOperations:
+    """Operations of tasks, as clients have them."""
+
+    @Endpoint("GET", "/v1/tasks/{uuid}", Permission.TASKS_READ, "views.task", errors=(404,))
+    async def get_task_page(
+        self,
+        task_uuid: TaskUuid,
+        *,
+        wait: Annotated[
+            float | None,
+            Param(
+                form="seconds",
+                description="Answer when the task has ended, at the latest after so long: `10s`, `500ms`, `2m`; "
+                "at most `5m`.",
+            ),
+        ] = None,
+        limit: Annotated[
+            int, Param("steps_limit", at_least=1, at_most=MOST_STEPS, description="Steps of the answer at most.")
+        ] = MOST_STEPS,
+        offset: Annotated[
+            int,
+            Param("steps_offset", at_least=0, at_most=100_000_000, description="Leave out so many of the first."),
+        ] = 0,
+    ) -> Task:
+        """A task with a page of its steps; `more_steps` says how many follow.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint("DELETE", "/v1/tasks/{uuid}", Permission.TASKS_CANCEL, "tasks.cancel", operates=True, errors=(404,))
+    async def cancel_task(
+        self,
+        task_uuid: TaskUuid,
+        *,
+        reason: Text = "",
+        actor: Annotated[
+            str | None, Param(max_length=255, description="Who, in place of the name that is known.")
+        ] = None,
+    ) -> TaskCancelled:
+        """Cancel a task and all its steps that have not ended; 400 if the task has ended.
+
+        Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/explain", Permission.TASKS_READ, "tasks.explain", errors=(404,))
+    async def explain_task(
+        self,
+        task_uuid: TaskUuid,
+        step: Annotated[
+            str | None,
+            Param(max_length=255, description="Only this step, ended or not, or the instances of this batch worker."),
+        ] = None,
+        *,
+        names: Annotated[
+            int, Param(at_least=1, at_most=100, description="So many steps of each reason are named.")
+        ] = 5,
+    ) -> Explanation:
+        """Return, for each step that has not ended, why it does not run now and what would change it.
+
+        Raises `TaskNotFound`, `StepNotFound`.
+        """
+
+    @Endpoint("GET", "/v1/tasks", Permission.TASKS_LIST, "views.task_page", confines=True, tenants=True)
+    async def list_tasks(
+        self,
+        *,
+        namespace: Name = None,
+        status: Annotated[str | None, Param(max_length=255, description="A task's state, such as `complete`.")] = None,
+        template: Annotated[str | None, Param("name", max_length=255, description="The template.")] = None,
+        version: Name = None,
+        initiator: Name = None,
+        source_system: Name = None,
+        tenant: Name = None,
+        tags: Tags = (),
+        correlation_id: Identifier = None,
+        idempotency_key: Key = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        sort: Annotated[
+            Literal["-created_at", "created_at"], Param(description="The newest first, or the oldest.")
+        ] = "-created_at",
+        page: Annotated[int, Param(at_least=0, at_most=100_000, description="Counted from 0.")] = 0,
+        per_page: Annotated[int, Param(at_least=1, at_most=500)] = 50,
+        cursor: Annotated[
+            str | None,
+            Param(
+                max_length=200,
+                description="`pagination.next_cursor` of the page before: it costs the same "
+                "however far one goes, and nothing is shown twice; `page` and the counts are left out.",
+            ),
+        ] = None,
+    ) -> TaskPage:
+        """Tasks by their time of creation, without their steps; counted to 10,000.
+
+        A page costs no more for many tasks. With a tag, an initiator or a source that many have, beside other filters,
+        it may hold fewer tasks than asked for, or none, and say `has_next`: send `next_cursor` to look on.
+
+        Raises `UsageError` for an unknown state and an invalid cursor.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/context", Permission.TASKS_CONTEXT_READ, "views.context", errors=(404,))
+    async def get_task_context(self, task_uuid: TaskUuid) -> TaskContext:
+        """Return the input of a task and the state of its execution.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/details", Permission.TASKS_READ, "views.details", errors=(404,))
+    async def get_task_details(self, task_uuid: TaskUuid) -> TaskDetails:
+        """A task with the results of its steps and its history: at most 1,000 steps and 10,000 transitions.
+
+        `task.more_steps` says how many steps follow: `/v1/tasks/{uuid}/report` and `/history` have the others.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint("GET", "/v1/listings/tasks", Permission.TASKS_LIST, "tasks.list", confines=True, tenants=True)
+    async def list_task_summaries(
+        self,
+        *,
+        namespace: Name = None,
+        template: Name = None,
+        status: Name = None,
+        since: datetime | None = None,
+        tags: Tags = (),
+        limit: Annotated[int, Param(at_least=1, at_most=1000)] = 50,
+        offset: FarOffset = 0,
+        version: Name = None,
+        initiator: Name = None,
+        source_system: Name = None,
+        tenant: Name = None,
+        correlation_id: Identifier = None,
+        idempotency_key: Key = None,
+        fingerprint: Annotated[str | None, Param(max_length=64, description="Of a failure of dead letters.")] = None,
+        until: Annotated[datetime | None, Param(description="Created before then.")] = None,
+        open: Annotated[bool, Param(description="Only tasks that have not ended.")] = False,
+        oldest_first: bool = False,
+        field: Annotated[
+            str | None, Param(max_length=2000, description="Of the input, such as `order.id = 7`.")
+        ] = None,
+    ) -> Sequence[TaskSummary]:
+        """Return tasks, newest first, with their step counts and what holds them back."""
+
+    @Endpoint(
+        "GET", "/v1/listings/identifiers", Permission.TASKS_LIST, "tasks.starting_with", confines=True, tenants=True
+    )
+    async def list_identifiers(
+        self,
+        prefix: Annotated[str, Param("beginning", pattern=PREFIX, description="How the identifiers begin.")],
+        *,
+        limit: Annotated[int, Param(at_least=1, at_most=MOST_IDENTIFIERS)] = 10,
+    ) -> Sequence[str]:
+        """Return the identifiers of tasks that start with a prefix, newest first."""
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/report", Permission.TASKS_READ, "tasks.report", errors=(404,))
+    async def get_report_page(
+        self, task_uuid: TaskUuid, *, limit: Steps = MOST_STEPS, offset: Offset = 0
+    ) -> TaskReport:
+        """A task with all that is known of a page of its steps: results, each failed attempt, what they wait for.
+
+        `more_steps` says how many follow.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/history", Permission.TASKS_READ, "tasks.history", errors=(404,))
+    async def get_history_page(
+        self,
+        task_uuid: TaskUuid,
+        *,
+        limit: Annotated[int, Param(at_least=1, at_most=10_000)] = 1000,
+        offset: FarOffset = 0,
+    ) -> Sequence[TransitionDetail]:
+        """Return a page of the transitions of a task and its steps in order, with author and reason.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/progress", Permission.TASKS_READ, "tasks.progress", errors=(404,))
+    async def get_task_progress(
+        self,
+        task_uuid: TaskUuid,
+        since: Annotated[datetime | None, Param(description="Only steps that changed since then, or run.")] = None,
+    ) -> TaskProgress:
+        """Return the progress of a task, for views that poll.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/logs", Permission.TASKS_READ, "tasks.logs", errors=(404,))
+    async def get_task_logs(
+        self,
+        task_uuid: TaskUuid,
+        *,
+        step: Annotated[
+            str | None,
+            Param(max_length=255, description="A name, a UUID, or a batch worker's name in the template."),
+        ] = None,
+        attempt: Annotated[int | None, Param(at_least=1, at_most=1_000_000)] = None,
+        level: Annotated[
+            Literal["debug", "info", "warning", "error"], Param(description="From this level on.")
+        ] = "debug",
+        since: datetime | None = None,
+        after: Annotated[
+            str | None, Param(max_length=120, description="The `place` of the line that was read last.")
+        ] = None,
+        limit: Annotated[int, Param(at_least=1, at_most=10_000)] = 1000,
+    ) -> Sequence[StepLogLine]:
+        """Return what the handlers of a task logged and printed, ordered by time. A line is stored within seconds.
+
+        Raises `TaskNotFound`, `UsageError`.
+        """
+
+    @Endpoint("GET", "/v1/tasks/{uuid}/template", Permission.TASKS_READ, "views.template", errors=(404,))
+    async def get_task_template(self, task_uuid: TaskUuid) -> Mapping[str, Any]:
+        """Return the compiled template that a task is pinned to.
+
+        Raises `TaskNotFound`.
+        """
+
+    @Endpoint(
+        "POST",
+        "/v1/tasks/{uuid}/rerun",
+        Permission.TASKS_CREATE,
+        "reruns.start",
+        operates=True,
+        body=Body("RerunRequest", "First step, input (by default the task's own), reason and actor of a rerun."),
+        status=201,
+        errors=(404, 422),
+    )
+    async def rerun_task(
+        self,
+        task_uuid: TaskUuid,
+        step: Annotated[
+            str | None,
+            Param(
+                "from_step",
+                max_length=1024,
+                description="Without one the first step that failed, or the first of all.",
+            ),
+        ] = None,
+        *,
+        context: Annotated[Mapping[str, Any] | None, Param(description="The whole input of the new task.")] = None,
+        changes: Annotated[
+            Mapping[str, Any] | None,
+            Param(
+                "set",
+                max_length=100,
+                description="Values for single fields of the input, by their paths, such as `address.zip`.",
+            ),
+        ] = None,
+        reason: Text = "",
+        actor: Actor = None,
+    ) -> StartedRerun:
+        """Run a task again from one of its steps, as a new task. It reuses the results above that step; this task is
+        unchanged.
+
+        Raises `TaskNotFound`, `StepNotFound`, `InputInvalid`, `StateMachineError`.
+        """
+
+    @Endpoint("GET", "/v1/refused-messages", Permission.DATA_READ_SENSITIVE, "tasks.refused")
+    async def list_refused_messages(
+        self, *, queue: Name = None, limit: Annotated[int, Param(at_least=1, at_most=1000)] = 50
+    ) -> Sequence[RefusedMessage]:
+        """Return messages that could not be processed, with the reason, newest first. They may contain the input of any
+        task."""

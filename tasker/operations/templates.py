@@ -1,0 +1,92 @@
+"""Operations of templates."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tasker.operations.operation import Body, Endpoint, Param
+from tasker.operations.permissions import Permission
+from tasker.views.templates import Registration, TemplateDetail, TemplatePage, TemplateValidation
+
+TEMPLATES = "/v1/templates"
+TEMPLATE = TEMPLATES + "/{namespace}/{name}/{version}"
+Name = Annotated[str | None, Param(max_length=255)]
+Part = Annotated[str, Param(max_length=255)]
+
+
+class TemplateOperations:
+    """Operations of templates, as clients have them."""
+
+    @Endpoint("GET", TEMPLATES, Permission.TEMPLATES_READ, "template_texts.page", confines=True)
+    async def list_templates(
+        self,
+        namespace: Name = None,
+        *,
+        name: Annotated[str | None, Param(max_length=255, description="The template.")] = None,
+        page: Annotated[int, Param(at_least=0, at_most=100_000, description="Counted from 0.")] = 0,
+        per_page: Annotated[int, Param(at_least=1, at_most=500)] = 50,
+        cursor: Annotated[
+            str | None,
+            Param(
+                max_length=5000,
+                description="`pagination.next_cursor` of the page before: each page costs the same; `page` is left "
+                "out.",
+            ),
+        ] = None,
+    ) -> TemplatePage:
+        """The registered templates in each of their versions, by namespace and name; counted to 10,000.
+
+        `namespaces` are those of this page.
+
+        Raises `UsageError` for an invalid cursor.
+        """
+
+    @Endpoint("GET", TEMPLATE, Permission.TEMPLATES_READ, "template_texts.detail", errors=(404,))
+    async def get_template(self, namespace: Part, name: Part, version: Part) -> TemplateDetail:
+        """Return one template with an ETag, which changes when the template's content changes.
+
+        Raises `TemplateNotFound`.
+        """
+
+    @Endpoint(
+        "POST",
+        TEMPLATES,
+        Permission.TEMPLATES_REGISTER,
+        "template_texts.register",
+        confines=True,
+        operates=True,
+        body=Body("TemplateText", "Templates to register, as YAML."),
+        status=201,
+        errors=(422,),
+    )
+    async def register_templates(
+        self,
+        text: Annotated[str, Param("yaml", max_length=1_000_000, description="One template, or several documents.")],
+        environment: Annotated[
+            str | None,
+            Param(min_length=1, max_length=255, description="Apply the overrides of this environment."),
+        ] = None,
+        *,
+        force: Annotated[
+            bool, Param(description="Replace a version that has other content; tasks in flight keep theirs.")
+        ] = False,
+        validate_only: Annotated[bool, Param(description="Say what is wrong, and register nothing.")] = False,
+    ) -> Registration:
+        """Register templates from YAML, all or none; 422 with every problem of the text.
+
+        Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
+        """
+
+    @Endpoint(
+        "POST",
+        TEMPLATE + "/validate",
+        Permission.TEMPLATES_VALIDATE,
+        "template_texts.validation",
+        repeatable=True,
+        errors=(404,),
+    )
+    async def validate_template(self, namespace: Part, name: Part, version: Part) -> TemplateValidation:
+        """Return whether live workers that serve the namespace have every handler of a template.
+
+        Raises `TemplateNotFound`.
+        """

@@ -1,0 +1,165 @@
+"""No read shows a sensitive value to a viewer who may not read it: redaction is inside the services."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import httpx
+import pytest_asyncio
+
+import tasker
+from tasker.server.web.rendering import ROOT
+from tasker.services.operators.pauses import PauseTarget
+from tasker.services.submission.submit import Submission
+from tasker.services.viewer import STRANGER, SeenServices, Viewed
+from tasker.template import compile_text
+from tests.integration.api.program import CARDS
+from tests.integration.api.test_access import by, guarded
+from tests.integration.api.test_answers_as_described import DOCUMENT, NEEDED
+from tests.support.registered import submit_registered
+from tests.unit.operations.test_declarations import OPERATIONS
+
+__all__ = ("guarded",)
+CANARY, PIN = "4111-canary-4111", 87654321
+"""A sensitive text of the input; a sensitive number of a result, which `shop.token` makes of the input."""
+HELD = """
+name: held_cards
+namespace: held
+version: 1.0.0
+identity_strategy: always_unique
+input_schema: {type: object, properties: {number: {type: string, x-sensitive: true}}}
+steps: [{name: never, handler: held.never}]
+"""
+READS = [each for each in OPERATIONS if each.endpoint.method == "GET"]
+UNREDACTED = ("/v1/refused-messages", "/v1/pauses", "/v1/listings/tasks")
+"""Behind the permission itself; and lists of pauses, which have the words of operators as they wrote them."""
+PAGES = (
+    "tasks",
+    "tasks/{held}",
+    "tasks/{held}?step=never",
+    "tasks/{held}?view=history",
+    "tasks/{task_uuid}",
+    "tasks/{task_uuid}?view=timeline",
+    "tasks/{task_uuid}?view=history",
+    "tasks/{task_uuid}?view=logs",
+    "tasks/{task_uuid}?step=charge",
+    "tasks/{task_uuid}?step=token",
+    "tasks/{task_uuid}/report",
+    "dead-letters",
+    "dead-letters/entries/{dlq_entry_uuid}",
+    "schedules",
+    "overview",
+    "fleet",
+    "events",
+)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def named(app: tasker.App) -> dict[str, str]:
+    """A failed task with a sensitive input, its dead letter, and a schedule with such an input."""
+    for template in (CARDS, HELD):
+        (plan,) = compile_text(template).plans
+        await app.plans.register(plan)
+    held = (await submit_registered(app, plan, Submission({"number": CANARY}))).task_uuid
+    await app.pauses.pause(PauseTarget.of(task=held), actor="ada", reason=f"the card {CANARY} was stolen")
+    card = {"card": {"number": CANARY, "brand": "visa"}}
+    task = (await app.submit("shop/cards", card)).task_uuid
+    await app.finished(task, timeout=20)
+    entry = await app.dead_letters.of_task(task)
+    await app.schedules.create("shop/cards/viewed", {"cron": "0 2 * * *", "context": card}, actor="ada", overwrite=True)
+    step = next(step for step in await app.views.steps(task) if step.name == "charge")
+    names = {"namespace": "shop", "template": "cards", "name": "cards", "version": "1.0.0"}
+    return {
+        **names,
+        "uuid": task,
+        "task_uuid": task,
+        "step_uuid": step.step_uuid,
+        "held": held,
+        "dlq_entry_uuid": entry.dlq_entry_uuid,
+    }
+
+
+def revealed(text: str) -> Collection[str]:
+    return [secret for secret in (CANARY,) if secret in text]
+
+
+async def test_no_read_of_a_service_reveals_a_value_to_a_stranger(app: tasker.App, named: dict[str, str]) -> None:
+    seen, found = SeenServices(app, STRANGER), []
+    for operation in READS:
+        service, method = operation.endpoint.service.split(".")
+        needed = [
+            each
+            for each in operation.parameters
+            if each.published in named and "{" + each.published in operation.endpoint.path
+        ]
+        arguments = {each.name: named[each.published] for each in needed}
+        if operation.name in SKIPPED or operation.endpoint.path in UNREDACTED[1:]:
+            continue
+        if operation.name == "list_identifiers":
+            arguments["prefix"] = "0"
+        if operation.name == "list_task_summaries":
+            arguments = {}
+        answer = await getattr(getattr(seen, service), method)(**arguments)
+        found += [(operation.name, secret) for secret in revealed(repr(answer))]
+
+    assert found == []
+
+
+SKIPPED = {
+    "list_tasks",
+    "get_replay",
+    "get_handler",
+    "template_history",
+    "list_handlers_of",
+    "doctor",
+    "list_templates",
+}
+"""Their methods take other arguments; they are read over HTTP below."""
+
+
+async def test_why_a_task_waits_reveals_nothing(
+    app: tasker.App, guarded: httpx.AsyncClient, named: dict[str, str]
+) -> None:
+    url = f"/v1/tasks/{named['held']}/explain"
+    shown = [(await guarded.get(url, headers=by(key))).json() for key in ("everything", "but data:read_sensitive")]
+    seen = await SeenServices(app, STRANGER).tasks.explain(named["held"])
+
+    assert [CANARY in answer["reasons"][0]["sentence"] for answer in shown] == [True, False]
+    assert "was stolen" in shown[1]["reasons"][0]["sentence"]
+    assert revealed(repr(seen) + seen.reasons[0].sentence()) == []
+
+
+async def test_no_route_reveals_a_value_to_a_caller_without_the_permission(
+    guarded: httpx.AsyncClient, named: dict[str, str]
+) -> None:
+    found: list[tuple[str, str]] = []
+    shown: list[tuple[str, str]] = []
+    for path, operations in DOCUMENT["paths"].items():
+        if "get" not in operations or path in UNREDACTED or "{replay_uuid}" in path:
+            continue
+        filled = {**named, "name": "viewed"} if "schedules" in path else named
+        if "text/event-stream" in operations["get"]["responses"]["200"]["content"]:
+            continue
+        for key, into in (("but data:read_sensitive", found), ("everything", shown)):
+            answer = await guarded.get(path.format(**filled), headers=by(key), params=NEEDED.get(path))
+            into += [(path, secret) for secret in revealed(answer.text)]
+
+    assert found == []
+    assert {path for path, _ in shown} >= {"/v1/tasks/{uuid}", "/v1/tasks/{uuid}/report", "/v1/tasks/{uuid}/context"}
+
+
+async def test_no_page_reveals_a_value_to_a_caller_without_the_permission(
+    guarded: httpx.AsyncClient, named: dict[str, str]
+) -> None:
+    found = []
+    for path in PAGES:
+        answer = await guarded.get(f"{ROOT}/{path.format(**named)}", headers=by("but data:read_sensitive"))
+        assert answer.status_code < 500, path
+        found += [(path, secret) for secret in revealed(answer.text)]
+
+    assert found == []
+
+
+def test_every_service_whose_reads_have_values_of_tasks_has_a_viewer(app: tasker.App) -> None:
+    for name in ("tasks", "views", "task_pages", "dead_letters", "limits", "sensitive_values"):
+        assert isinstance(getattr(app, name), Viewed), name
