@@ -66,7 +66,7 @@ auth create-api-key --name ada --permissions tasks:red
 auth validate-token --token nonsense
 new hello
 new hello
-new second --dir secret
+new second --dir secret/below
 template validate hello
 template register
 template graph hello
