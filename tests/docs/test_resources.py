@@ -9,13 +9,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tasker.views.explain_reasons import REASONS, filled
 
 import tasker
 from tasker.known_secrets import KNOWN, KnownSecrets
 from tasker.resources.http import KEYS, make_http
 from tasker.resources.tables import table_problems
 from tasker.secrets import INCLUDED
+from tasker.views.explain_reasons import REASONS, filled
 from tests.docs.snippets import snippets
 from tests.support.command_line import write_workflow
 from tests.support.repository import ROOT
