@@ -234,7 +234,7 @@ class WorkerAssembly(Assembly):
         settings = self.context.settings
         resources = _registry_of(settings.resources)
         self._handlers.provide_resources(() if resources is None else resources.names)
-        return self._make_runner(
+        runner = self._make_runner(
             registry=self._handlers,
             clock=self.context.clock,
             breakers=self.context.breakers,
@@ -244,9 +244,11 @@ class WorkerAssembly(Assembly):
                 settings.lease.grace_ms / 1000, settings.hand_off.starvation_warning_threshold_ms / 1000
             ),
             error_rules=parse_overrides(*settings.execution.error_rules),
-            **({} if resources is None else {"resources": resources}),
             slots=self.slots,
         )
+        if resources is not None:
+            runner.resources = resources
+        return runner
 
     @cached_property
     def releases(self) -> ClaimReleaser:

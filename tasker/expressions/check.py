@@ -5,11 +5,10 @@ The check reports only what is certain: a value about which the schemas say noth
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tasker.dataclasses import dataclass
+from tasker.expressions.check_scope import CheckScope
 from tasker.expressions.functions import FUNCTIONS, METHODS
 from tasker.expressions.syntax import (
     BRANCH,
@@ -18,6 +17,7 @@ from tasker.expressions.syntax import (
     OPTIONAL,
     STEP,
     TYPE,
+    UNDESCRIBED,
     Node,
     Problem,
     is_optional,
@@ -46,20 +46,6 @@ Path = tuple[Any, ...]
 """Names and constant indexes from a name in scope: `("input", "items", 0)`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckScope:
-    """Names in scope of an expression, and results of the steps above, which it reads as `steps.NAME`."""
-
-    names: Mapping[str, Type]
-    steps: Mapping[str, Type] = field(default_factory=dict)
-    uncertain: Container[str] = frozenset()
-    """Steps above that may not exist: branches that a decision may not take."""
-    known: Container[str] = frozenset()
-    """All steps of the template."""
-    step: str = ""
-    """Name of the step, for messages."""
-
-
 _FUNCTION_TYPES: Mapping[str, Type] = {
     "size": INT,
     "int": INT,
@@ -86,6 +72,7 @@ class Checker:
         self._scope = scope
         self._names = {**scope.names, STEPS: ANY}
         self._present: frozenset[Path] = frozenset()
+        self._undescribed: list[Path] = []
 
     def check(self, node: Node) -> Type:
         """Return the type of the node's value."""
@@ -133,9 +120,20 @@ class Checker:
         if _is_steps(node.args[0]) and STEPS not in self._scope.names:
             return self._result(node, must_exist)
         owner = self.check(node.args[0])
+        if owner is ANY and self._scope.strict:
+            self._report_undescribed(node.args[0])
         if is_optional(node.args[0]):
             must_exist = False
         return self._narrowed(node, self._member(owner, str(node.key), node, must_exist))
+
+    def _report_undescribed(self, node: Node) -> None:
+        """Report the value of a path whose fields are read, unless it belongs to a value that was reported."""
+        path = path_of(node)
+        if path is None or any(path[: len(other)] == other for other in self._undescribed):
+            return
+        self._undescribed.append(path)
+        hint = f"give `{path[1]}` a `result_schema`" if len(path) == 2 and path[0] == STEPS else "describe its fields"
+        self._report(UNDESCRIBED, f"no schema describes `{written(node)}`", node, hint)
 
     def _result(self, node: Node, must_exist: bool) -> Type:
         """Return the type of a step's result."""
@@ -343,7 +341,8 @@ class Checker:
         names, present = self._names, self._present
         self._names = {**names, name: items}
         self._present = frozenset(path for path in present if name not in path)
-        bodies = [self.check(body) for body in node.args[2:]]
+        first, *rest = node.args[2:]
+        bodies = [self.check(first), *(self._under(known_if(first, True), body) for body in rest)]
         self._names, self._present = names, present
         conditions = bodies if node.value != "map" else bodies[:-1]
         for type_, place in zip(conditions, node.args[2:], strict=False):

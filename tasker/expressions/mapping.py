@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tasker.expressions.evaluation import Expression, expression
 from tasker.expressions.functions import as_text
 from tasker.expressions.syntax import SYNTAX, ExpressionError, Problem
-from tasker.expressions.values import Budget, EvaluationError
+from tasker.expressions.values import KINDS, Budget, EvaluationError, kind_of
 
 Path = tuple[str | int, ...]
 _OPEN = "${"
@@ -91,7 +91,7 @@ class InputMapping:
     """Compiled mapping of a step's `inputs`, evaluated at the start of an attempt. Raises `ExpressionError`."""
 
     def __init__(self, inputs: Mapping[str, Any]) -> None:
-        self._fields = {name: _compiled(value, ("inputs", name)) for name, value in inputs.items()}
+        self._fields = {name: computed(value, ("inputs", name)) for name, value in inputs.items()}
 
     def evaluate(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs. Values that are not built by an expression are those of the scope, not copies.
@@ -114,33 +114,48 @@ class InputMapping:
         return inputs, problems
 
 
-def _compiled(value: Any, path: Path) -> Make:
+def computed(value: Any, path: Path) -> Make:
+    """Return the function that evaluates the texts of a value at `path`. Raises `ExpressionError`.
+
+    The function raises `MappingFailure`.
+    """
     if isinstance(value, str) and _OPEN in value:
         return _text(value, path)
     if isinstance(value, Mapping) and any(texts_of(value)):
-        fields = {name: _compiled(item, (*path, name)) for name, item in value.items()}
+        fields = {name: computed(item, (*path, name)) for name, item in value.items()}
         return lambda scope, budget: {name: make(scope, budget) for name, make in fields.items()}
     if isinstance(value, list | tuple) and any(texts_of(value)):
-        items = [_compiled(item, (*path, number)) for number, item in enumerate(value)]
+        items = [computed(item, (*path, number)) for number, item in enumerate(value)]
         return lambda scope, budget: [make(scope, budget) for make in items]
     return lambda scope, budget: value
+
+
+def _whole(part: Expression, where: str) -> Make:
+    def make(scope: Mapping[str, Any], budget: Budget) -> Any:
+        try:
+            return part.evaluate(scope, budget)
+        except EvaluationError as error:
+            raise MappingFailure(where, part.text, error.offset, error.length, error.message) from None
+
+    return make
+
+
+def value_of(text: str, path: Path, kind: type, scope: Mapping[str, Any], budget: Budget) -> Any:
+    """Return the value of an expression that stands alone, which must be of this kind. Raises `MappingFailure`."""
+    where = path_text(path)
+    value = _whole(expression(text), where)(scope, budget)
+    if type(value) is not kind:
+        reason = f"expected {KINDS[kind]}, got {kind_of(value)}"
+        raise MappingFailure(where, text, 0, len(text), reason)
+    return value
 
 
 def _text(text: str, path: Path) -> Make:
     parts = [part if isinstance(part, str) else expression(part.text) for part in split_text(text)]
     where = path_text(path)
 
-    def whole(part: Expression) -> Make:
-        def make(scope: Mapping[str, Any], budget: Budget) -> Any:
-            try:
-                return part.evaluate(scope, budget)
-            except EvaluationError as error:
-                raise MappingFailure(where, part.text, error.offset, error.length, error.message) from None
-
-        return make
-
     def scalar(part: Expression) -> Make:
-        value_of = whole(part)
+        value_of = _whole(part, where)
 
         def make(scope: Mapping[str, Any], budget: Budget) -> str:
             value = value_of(scope, budget)
@@ -153,7 +168,7 @@ def _text(text: str, path: Path) -> Make:
         return make
 
     if len(parts) == 1 and isinstance(parts[0], Expression):
-        return whole(parts[0])
+        return _whole(parts[0], where)
     makers = [part if isinstance(part, str) else scalar(part) for part in parts]
     return lambda scope, budget: "".join(part if isinstance(part, str) else part(scope, budget) for part in makers)
 

@@ -50,7 +50,8 @@ class ExpressionError(ValueError):
 
 
 SYNTAX, NAME, TYPE, OPTIONAL, STEP, BRANCH = "syntax", "name", "type", "optional", "step", "branch"
-KINDS = (SYNTAX, NAME, TYPE, OPTIONAL, STEP, BRANCH)
+UNDESCRIBED = "undescribed"
+KINDS = (SYNTAX, NAME, TYPE, OPTIONAL, STEP, BRANCH, UNDESCRIBED)
 
 
 @dataclass(frozen=True, slots=True)

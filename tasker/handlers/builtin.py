@@ -12,6 +12,7 @@ from tasker.handlers.dependency_results import names_with_prefix
 from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_handler import StepHandler
 from tasker.template.builtin import BUILTIN, COLLECT, FAIL, HTTP, LOG, TRANSFORM, VALIDATE
+from tasker.template.generated_steps import CONDITION, CUT, RESULTS
 from tasker.template.schema_check import check_result
 
 INVALID_INPUTS = "invalid_inputs"
@@ -92,10 +93,15 @@ class Collect(StepHandler):
         """Return the results of the dependencies that exist, by name; of a batch_worker the list of all."""
         results, step = context.dependency_results, context._step
         collected: dict[str, Any] = {}
-        for name in () if step is None else step.depends_on:
+        parents = () if step is None else step.depends_on
+        for name in parents:
+            if name.endswith(CONDITION) and name.removesuffix(CONDITION) in parents:
+                continue  # the compiler has added it
             instances = [each for each in names_with_prefix(results, f"{name}_") if each[len(name) + 1 :].isdigit()]
             if name in results:
                 collected[name] = results[name]
+            elif instances and name + CUT in results:
+                collected[name] = [item for instance in instances for item in results[instance][RESULTS]]
             elif instances:
                 collected[name] = [results[instance] for instance in instances]
         return self.success(collected)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasker.handlers.claims import Claim, Failure
 from tasker.handlers.copies import CopyOnRead
 from tasker.handlers.dependency_results import names_with_prefix
+from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.expressions.mapping import MappingFailure
 
 INPUT_MAPPING_FAILED = "input_mapping_failed"
 
@@ -22,7 +26,8 @@ class StepResults(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if self._is_pattern(name):
-            return [self._read(instance) for instance in self._instances(name)]
+            results = [self._read(instance) for instance in self._instances(name)]
+            return results if self._plan.by_name[name].for_each is None else _of_items(name, results)
         if name not in self._results:
             raise KeyError(f"the step `{name}` has no result")
         return self._read(name)
@@ -43,6 +48,14 @@ class StepResults(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._results)
+
+
+def _of_items(name: str, results: list[Any]) -> list[Any]:
+    """Return the results of all items of a step with `for_each`, in the order of its list."""
+    for result in results:
+        if not isinstance(result, Mapping) or not isinstance(result.get(RESULTS), list):
+            raise KeyError(f"the result of an instance of `{name}` has no list `{RESULTS}`")
+    return [item for result in results for item in result[RESULTS]]
 
 
 def evaluate_inputs(
@@ -89,5 +102,10 @@ def mapped_inputs(
     try:
         return evaluate_inputs(plan, step, claim, task_context, results)
     except MappingFailure as error:
-        metadata = {"path": error.path, "expression": error.expression, "column": error.offset + 1}
-        return Failure(str(error), INPUT_MAPPING_FAILED, retryable=False, metadata=metadata)
+        return failure_of(error)
+
+
+def failure_of(error: MappingFailure) -> Failure:
+    """Return the permanent failure of an expression: the same attempt would fail in the same way."""
+    metadata = {"path": error.path, "expression": error.expression, "column": error.offset + 1}
+    return Failure(str(error), INPUT_MAPPING_FAILED, retryable=False, metadata=metadata)

@@ -162,7 +162,7 @@ class WorkerRegistration:
             worker.settings.lease.lease_ms,
             namespaces=self.namespaces,
             callables=self._handlers.served_handlers(),
-            lacking=[f"{name} {resource}" for name, used in self._handlers.lacking().items() for resource in used],
+            lacking=self._handlers.lacking(),
             name=worker.settings.name,
             concurrency=worker.settings.dispatch.max_concurrent_handlers,
             backend=self._backend,

@@ -179,7 +179,7 @@ class ProcessStatus:
     def validation(self, namespace: str, name: str, version: str) -> StatusDocument:
         """Return whether each step of the template has a handler here. Raises `TemplateNotFound`."""
         plan = self.plan(namespace, name, version)
-        handlers = sorted({step.handler.callable for step in plan.steps})
+        handlers = sorted({step.handler.callable for step in plan.steps if step.has_handler})
         errors = [f"no handler {callable}" for callable in self.observed.missing(plan)]
         return {"valid": not errors, "errors": errors, "required_capabilities": handlers, "step_handlers": handlers}
 

@@ -14,6 +14,7 @@ from tasker.outgoing import guarded_transport
 from tasker.secrets import Secret
 
 KEYS = frozenset(("base_url", "headers", "bearer", "basic", "timeout_seconds", "connections", "private_networks"))
+LIMIT_SECONDS = 30
 LARGEST_BODY = 10 * 1024 * 1024
 """Largest response in bytes."""
 OWN_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
@@ -25,12 +26,10 @@ class HttpResource:
 
     kind = "http"
 
-    def __init__(
-        self, base_url: str, *, transport: httpx.BaseTransport, timeout_seconds: float = 30.0, **options: Any
-    ) -> None:
-        self._base, self._seconds = httpx.URL(base_url), timeout_seconds
+    def __init__(self, base_url: str, *, transport: httpx.BaseTransport, limit: float, **options: Any) -> None:
+        self._base, self._limit = httpx.URL(base_url), limit
         self.client = httpx.Client(
-            base_url=base_url, transport=transport, timeout=timeout_seconds, follow_redirects=False, **options
+            base_url=base_url, transport=transport, timeout=limit, follow_redirects=False, **options
         )
 
     def send(self, method: str, path: str, *, seconds: float | None = None, **content: Any) -> httpx.Response:
@@ -45,7 +44,7 @@ class HttpResource:
                 raise PermanentError(f"the header {name!r} cannot be set", error_code="invalid_inputs")
             if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
                 raise PermanentError(f"the header {name!r} has characters beyond ASCII", error_code="invalid_inputs")
-        limit = self._seconds if seconds is None else min(seconds, self._seconds)
+        limit = self._limit if seconds is None else min(seconds, self._limit)
         ends = monotonic() + limit
         with self.client.stream(method, url, timeout=limit, **content) as response:
             body = bytearray()
@@ -91,6 +90,8 @@ def make_http(settings: Mapping[str, Any]) -> HttpResource:
     base = settings.get("base_url")
     if not isinstance(base, str) or httpx.URL(base).scheme not in ("http", "https") or not httpx.URL(base).host:
         raise ConfigurationError(f"base_url: expected a URL of http or https, got {base!r}")
+    if httpx.URL(base).userinfo or httpx.URL(base).query or httpx.URL(base).fragment:
+        raise ConfigurationError("base_url: expected no user, query or fragment", hint="write basic = {user, password}")
     headers = {name: _revealed(value) for name, value in settings.get("headers", {}).items()}
     if "bearer" in settings:
         headers["authorization"] = f"Bearer {_revealed(settings['bearer'])}"
@@ -100,7 +101,7 @@ def make_http(settings: Mapping[str, Any]) -> HttpResource:
         transport=guarded_transport(
             settings.get("private_networks", ()), connections=int(settings.get("connections", 10))
         ),
-        timeout_seconds=float(settings.get("timeout_seconds", 30)),
+        limit=float(settings.get("timeout_seconds", LIMIT_SECONDS)),
         headers=headers,
         auth=httpx.BasicAuth(_revealed(basic["user"]), _revealed(basic["password"])) if basic else None,
     )

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
+from tasker.template.generated_steps import RULES, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
@@ -60,12 +62,13 @@ def _step(
     name: str, ordinal: int, graph: DependencyGraph, overridden: Overrides, events: Events, owner: tuple[str, str]
 ) -> StepPlan:
     draft = graph.steps[name]
-    chosen = settings(draft, overridden)
     values = draft.values
+    handler = values.get("handler") or {"callable": RULES}
+    chosen = settings(draft, {} if handler["callable"] in WITHOUT_HANDLER else overridden)
     return StepPlan(
         name=name,
         type=draft.type or DEFAULT,
-        handler=_handler(values["handler"], chosen),
+        handler=_handler(handler, chosen),
         ordinal=ordinal,
         level=graph.levels[name],
         depends_on=draft.depends_on,
@@ -83,12 +86,31 @@ def _step(
         on_worker_lost=values.get("on_worker_lost", "retry"),
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
-        inputs=values.get("inputs"),
+        inputs=chosen.inputs,
+        rules=tuple(_rule(rule) for rule in values.get("rules", ())),
+        for_each=_for_each(values),
+        made_for=draft.made_for,
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_KEYS},
         system_dependency=values.get("system_dependency"),
         publishes_events=tuple(_event(event, events) for event in values.get("publishes_events", ())),
         description=values.get("description"),
+    )
+
+
+def _rule(values: Mapping[str, Any]) -> Rule:
+    return Rule(tuple(values.get("then", values.get("else", ()))), values.get("when"), values.get("because"))
+
+
+def _for_each(values: Mapping[str, Any]) -> ForEach | None:
+    if (each := values.get("for_each")) is None:
+        return None
+    return ForEach(
+        each["in"],
+        each.get("as", "item"),
+        each.get("batch_size", 1),
+        each.get("on_error", "fail"),
+        each.get("result_schema"),
     )
 
 

@@ -20,12 +20,14 @@ from tasker.template.documents import (
     settings,
     with_defaults_of_template,
 )
+from tasker.template.generated_steps import with_generated_steps
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules, check_plugged
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
+from tasker.template.rules.conditions import overridden_inputs_exist
 from tasker.template.schedules import check_contexts, check_schedules
 from tasker.template.yaml.nodes import Node
 from tasker.template.yaml.source import Document, read_documents
@@ -83,18 +85,24 @@ def _without_collections() -> Iterator[None]:
 
 @_without_collections()
 def compile_text(
-    text: str, *, file: str = "<string>", environment: str | None = None, rules: TemplateRules = ()
+    text: str,
+    *,
+    file: str = "<string>",
+    environment: str | None = None,
+    rules: TemplateRules = (),
+    strict: bool = False,
 ) -> CompileResult:
     """Compile every template in a text.
 
     `file` is the name in diagnostics; `environment` selects the overrides to apply; `rules` are those of plugins,
-    applied after the built-in ones. Never raises: every problem of the text is a diagnostic, and a document with an
+    applied after the built-in ones. `strict` adds warnings about values that no schema describes or that nothing reads.
+    Never raises: every problem of the text is a diagnostic, and a document with an
     error yields no plan.
     """
     report = Report(file, text)
     compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
     for document in read_documents(text, report):
-        result = _compile_document(document, report, environment, rules)
+        result = _compile_document(document, report, environment, rules, strict)
         if result is not None:
             _report_second(result[0], document.node, compiled, report)
             compiled.setdefault(_identity(result[0]), result)
@@ -115,15 +123,17 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
 
 
 def _compile_document(
-    source: Document, report: Report, environment: str | None, rules: TemplateRules
+    source: Document, report: Report, environment: str | None, rules: TemplateRules, strict: bool
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
     reading = DocumentReading(report, source.node.location)
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
-    drafts, complete = make_drafts(document.get("steps", ()), reading)
+    written, complete = make_drafts(document.get("steps", ()), reading)
+    drafts = with_generated_steps(written)
     graph = build_graph(drafts, complete and "steps" in document)
-    check_rules(graph, document)
+    check_rules(graph, document, {draft.name: draft for draft in written}, strict)
+    overridden_inputs_exist(graph.steps, document, reading)
     check_schedules(document, reading)
-    check_overrides(drafts, document, reading)
+    check_overrides(written, document, reading)
     _check_every_environment(drafts, document)
     if report.errors > source.errors_before:
         return None

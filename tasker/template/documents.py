@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
-from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.step_types import DEFAULT, OF_RULES, StepType
 
 if TYPE_CHECKING:
     from tasker.template.yaml.nodes import Node
@@ -75,7 +75,7 @@ def with_defaults_of_template(document: Mapping[str, Any], reading: DocumentRead
 
 
 def _with_defaults(step: Any, index: int, defaults: Mapping[str, Any], reading: DocumentReading) -> Any:
-    if not isinstance(step, dict):
+    if not isinstance(step, dict) or "rules" in step:  # the defaults are about handlers
         return step
     missing = {key: value for key, value in defaults.items() if not reading.has("steps", index, key)}
     for key in missing:
@@ -103,6 +103,19 @@ class StepDraft:
     depends_on: tuple[str, ...]
     values: Mapping[str, Any]
     reading: DocumentReading
+    made_for: str | None = None
+    """Step whose `when` or `for_each` this step was made for; None: the author wrote it."""
+
+    @property
+    def title(self) -> str:
+        """Name for messages: that of the step that the author wrote."""
+        return self.made_for or self.name
+
+    @property
+    def unreadable_dependencies(self) -> bool:
+        """True if some of the dependencies could not be read."""
+        missing = "dependencies" not in self.values and self.reading.has(*self.path, "dependencies")
+        return missing or any(not isinstance(name, str) for name in self.values.get("dependencies", ()))
 
     @property
     def path(self) -> Path:
@@ -117,7 +130,10 @@ class StepDraft:
         return self.location("name")
 
     def dependency_location(self, name: str) -> Position:
-        return self.reading.value(*self.path, "dependencies", self.values["dependencies"].index(name))
+        written = self.values.get("dependencies", ())
+        if name not in written:  # a generated step
+            return self.location("dependencies")
+        return self.reading.value(*self.path, "dependencies", written.index(name))
 
     def report(self, code: str, message: str, location: Position, hint: str | None = None) -> None:
         self.reading.report.add(code, message, location, hint)
@@ -141,7 +157,8 @@ def make_drafts(steps: Iterable[Any], reading: DocumentReading) -> tuple[list[St
 
 
 def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> StepDraft:
-    type_ = StepType(values.get("type", DEFAULT)) if _type_is_known(index, values, reading) else None
+    default = OF_RULES if "rules" in values else DEFAULT
+    type_ = StepType(values.get("type", default)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:
@@ -175,6 +192,7 @@ class StepOverrides:
     retry_overridden: bool
     timeout_seconds: float | None
     initialization: Mapping[str, Any]
+    inputs: Mapping[str, Any] | None = None
 
 
 Overrides = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
@@ -184,7 +202,7 @@ Overrides = Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]
 def overrides(document: Mapping[str, Any], environment: str | None) -> Overrides:
     """Return the overrides of an environment; None: none."""
     by_step: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
-    for path, override in _entries(document, environment):
+    for path, override in entries(document, environment):
         by_step.setdefault(override["name"], []).append((path, override))
     return by_step
 
@@ -198,6 +216,7 @@ def settings(step: StepDraft, overridden: Overrides) -> StepOverrides:
         retry_overridden=False,
         timeout_seconds=step.values.get("timeout_seconds"),
         initialization=handler.get("initialization", {}),
+        inputs=step.values.get("inputs"),
     )
     for name in (EVERY_STEP, step.name):
         for path, override in overridden.get(name, ()):
@@ -210,7 +229,7 @@ def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], rea
     names = {step.name: step for step in steps}
     for environment in document.get("environments", {}):
         seen: set[str] = set()
-        for path, override in _entries(document, environment):
+        for path, override in entries(document, environment):
             name, location = override["name"], reading.value(*path, "name")
             if name not in names and name != EVERY_STEP:
                 hint = did_you_mean(name, names) or f"steps: {listed(names)}"
@@ -220,7 +239,8 @@ def check_overrides(steps: Sequence[StepDraft], document: Mapping[str, Any], rea
             seen.add(name)
 
 
-def _entries(document: Mapping[str, Any], environment: str | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def entries(document: Mapping[str, Any], environment: str | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the overrides of an environment, each with its path."""
     overrides = document.get("environments", {}).get(environment, {}).get("steps", ())
     for index, override in enumerate(overrides):
         if isinstance(override, dict) and "name" in override:
@@ -236,4 +256,5 @@ def _overlay(below: StepOverrides, path: Path, override: Mapping[str, Any]) -> S
         retry_overridden=retried or below.retry_overridden,
         timeout_seconds=override.get("timeout_seconds", below.timeout_seconds),
         initialization={**below.initialization, **handler.get("initialization", {})},
+        inputs={**(below.inputs or {}), **override["inputs"]} if "inputs" in override else below.inputs,
     )

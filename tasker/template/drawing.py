@@ -103,7 +103,16 @@ def _line(row: TreeRow) -> str:
     type_ = "" if step.type is DEFAULT else f"  [{step.type}]"
     joins = f"  after {' + '.join(row.joins)}" if row.joins else ""
     arrow = f"  → {', '.join(row.leads_to)}" if row.leads_to else ""
-    return f"{row.prefix}{name}{type_}{joins}{arrow}"
+    return f"{row.prefix}{name}{type_}{_expression(step)}{joins}{arrow}"
+
+
+def _expression(step: StepPlan) -> str:
+    """Return the condition or the list of a step that the compiler made for it."""
+    if step.made_for is None:
+        return ""
+    if step.for_each is not None:
+        return f"  for each {step.for_each.name} in {step.for_each.items}"
+    return f"  if {step.rules[0].when}"
 
 
 FORMATS: dict[str, Callable[[Plan], str]] = {"mermaid": draw_mermaid, "dot": draw_dot, "text": draw_text}

@@ -65,14 +65,18 @@ OF_STEPS: Ways = (
         'write a function under @step_handler("NAME") in handlers.py and name it: `handler: NAME`',
     ),
     (
-        "when if unless condition conditions run_if skip_if switch case cases choice choices branch trigger_rule",
-        "a `type: decision` step above decides: its handler names the steps that come to life",
+        "if unless condition conditions run_if skip_if trigger_rule",
+        'write `when: "EXPRESSION"`, such as `when: "steps.quote.amount > 0"`',
     ),
     (
-        "matrix strategy foreach for_each loop items each map expand parallel repeat while until with_items with_param "
+        "switch case cases choice choices branch",
+        "a step with `rules` decides: `rules: [{when: EXPRESSION, then: [STEP]}, {else: [STEP]}]`",
+    ),
+    (
+        "matrix strategy foreach loop items each map expand parallel repeat while until with_items with_param "
         "with_sequence",
-        "a `type: batchable` step cuts the work, the `type: batch_worker` step below runs once for each batch; steps "
-        "that do not depend on each other run side by side anyhow",
+        "write `for_each: {in: input.items, as: item}`, which runs the step for each item of a list; steps that do not "
+        "depend on each other run side by side anyhow",
     ),
     (
         "with args arguments kwargs op_args op_kwargs params parameters env vars variables config settings",

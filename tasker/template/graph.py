@@ -120,7 +120,7 @@ class DependencyGraph:
 def build_graph(drafts: Sequence[StepDraft], complete: bool) -> DependencyGraph:
     """Return the graph of the steps. Unknown dependencies and cycles are reported."""
     steps = {draft.name: draft for draft in drafts}
-    tainted = {draft.name for draft in drafts if draft.type is None or _is_unreadable(draft)}
+    tainted = {draft.name for draft in drafts if draft.type is None or draft.unreadable_dependencies}
     nearest = NearestMatch(steps)
     for draft in drafts:
         if _report_unknown(draft, steps, nearest):
@@ -129,11 +129,6 @@ def build_graph(drafts: Sequence[StepDraft], complete: bool) -> DependencyGraph:
     graph = DependencyGraph(steps, parents, frozenset(tainted), complete)
     _report_cycles(graph)
     return graph
-
-
-def _is_unreadable(draft: StepDraft) -> bool:
-    missing = "dependencies" not in draft.values and draft.reading.has(*draft.path, "dependencies")
-    return missing or any(not isinstance(name, str) for name in draft.values.get("dependencies", ()))
 
 
 class NearestMatch:
@@ -158,7 +153,7 @@ def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: N
     unknown = [name for name in draft.depends_on if name not in steps]
     for name in unknown:
         hint = nearest.hint(name, draft.name)
-        message = f"`{draft.name}` depends on `{name}`, which is no step"
+        message = f"`{draft.title}` depends on `{name}`, which is no step"
         draft.report("T040", message, draft.dependency_location(name), hint)
     return bool(unknown)
 
@@ -166,10 +161,16 @@ def _report_unknown(draft: StepDraft, steps: Mapping[str, StepDraft], nearest: N
 def _report_cycles(graph: DependencyGraph) -> None:
     reported: set[str] = set()
     for name in _between_cycles(graph) if graph.cyclic else ():
-        path = () if name in reported else _cycle_through(name, graph.parents)
+        is_known = name in reported or graph.steps[name].made_for is not None  # the cycle goes through its step, too
+        path = () if is_known else _cycle_through(name, graph.parents)
         if path:
             reported.update(path)
-            _report_cycle(path, graph)
+            _report_cycle(_written(path, graph), graph)
+
+
+def _written(path: tuple[str, ...], graph: DependencyGraph) -> tuple[str, ...]:
+    """Return the path without generated steps."""
+    return tuple(name for name in path if graph.steps[name].made_for is None)
 
 
 def _between_cycles(graph: DependencyGraph) -> list[str]:

@@ -50,6 +50,8 @@ class Mapping:
     """Key that a bare text stands for."""
     foreign: Ways = ()
     """Keys of other systems at this location."""
+    either: tuple[str, ...] = ()
+    """Keys of which one is required."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the usable values under their canonical keys."""
@@ -61,7 +63,7 @@ class Mapping:
         self._report_unknown(unknown, node.value, reading)
         present = {self._known[name] for name in node.value if name in self._known}
         values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys if key.name in present}
-        if self._needed - present:
+        if self._needed - present or (self.either and not present.intersection(self.either)):
             self._report_missing(unknown, node, reading)
         return {name: value for name, value in values.items() if value is not INVALID}
 
@@ -118,8 +120,10 @@ class Mapping:
 
     def _report_missing(self, unknown: list[str], node: Node, reading: DocumentReading) -> None:
         meant = {hint for name in unknown if (hint := instead(name, self.foreign) or did_you_mean(name, self._known))}
+        has_one = any(name in node.value for name in self.either)
         for key in self.keys:
-            absent = key.required and not any(name in node.value for name in key.spellings)
+            needed = key.required or (not has_one and self.either[:1] == (key.name,))
+            absent = needed and not any(name in node.value for name in key.spellings)
             if absent and not any(f"`{name}`" in hint for hint in meant for name in key.spellings):
                 reading.report.add(
                     "T021", f"`{key.name}` is missing in {self.title}", node.location, f"add it: {key.doc}"
@@ -140,6 +144,7 @@ class Mapping:
         required = [key for key in self.keys if key.required]
         one_name = [key.name for key in required if not key.aliases]
         several = [{"anyOf": [{"required": [name]} for name in key.spellings]} for key in required if key.aliases]
+        several += [{"anyOf": [{"required": [name]} for name in self.either]}] if self.either else []
         return ({"required": one_name} if one_name else {}) | ({"allOf": several} if several else {})
 
 
@@ -185,6 +190,9 @@ class SchemaKey:
         if not isinstance(node.value, dict):
             return wrong_type("a JSON Schema, which is a mapping", node, reading)
         schema = node.plain()
+        properties = node.value["properties"].node.value if "properties" in node.value else None
+        for name, entry in properties.items() if isinstance(properties, dict) else ():
+            reading.mark((*path, "properties", name), entry.node.location, entry.key)
         for problem in schema_problems(schema):
             reading.report.add(
                 "T028", f"not a valid JSON Schema: {problem.message}", _inside(node, problem.path).location

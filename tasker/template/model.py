@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.template.attempt_keys import CIRCUIT_BREAKER, EXECUTION
+from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
     OF_RETRIES,
@@ -211,7 +212,8 @@ STEP = Mapping(
         Key("name", NAME_TEXT, "The name of the step, unique in the template.", required=True),
         Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
-        Key("handler", HANDLER, "The code that runs the step.", required=True),
+        Key("handler", HANDLER, "The code that runs the step; a step with `rules` has none."),
+        *CONDITION_KEYS,
         Key(
             "inputs",
             Inputs(),
@@ -255,6 +257,7 @@ STEP = Mapping(
         Key("composition", Free(), "Actions inside a step.", refused="write the actions as a handler in Python"),
     ),
     foreign=OF_STEPS,
+    either=("handler", "rules"),
 )
 
 DEFAULTS = Mapping(
@@ -277,6 +280,7 @@ OVERRIDE = Mapping(
             Mapping("the `handler` of an override", (Key("initialization", Verbatim(), "Merged key by key."),)),
             "Settings of the handler.",
         ),
+        Key("inputs", Inputs(), "Inputs of a step that has some; merged key by key."),
     ),
 )
 

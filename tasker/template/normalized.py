@@ -9,10 +9,12 @@ from typing import Any
 
 import yaml
 
+from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
 from tasker.template.plan import Plan, RetryPolicy, StepLimit, StepPlan
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
+from tasker.template.step_types import DEFAULT
 from tasker.template.times import default_burst, place_text, rate_text, start_text
 from tasker.template.yaml import convert
 
@@ -47,20 +49,26 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
-            "steps": [_step(step) for step in plan.steps],
+            "steps": [_step(step, plan) for step in plan.steps if step.made_for is None],
         },
         keep=("input_schema",),
     )
 
 
-def _step(step: StepPlan) -> dict[str, Any]:
+def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
+    entry = plan.by_name[plan.entries.get(step.name, step.name)]
+    each = None if step.for_each is None else asdict(step.for_each)
+    schema = each.pop("result_schema") if each is not None else step.result_schema
     return _without_empty(
         {
             "name": step.name,
-            "type": str(step.type),
+            "type": str(step.type if each is None else DEFAULT),
             "description": step.description,
-            "handler": _without_empty(asdict(step.handler)),
-            "dependencies": list(step.depends_on),
+            "handler": _without_empty(asdict(step.handler)) if step.has_handler else None,
+            "when": entry.rules[0].when if entry.made_for is not None and entry.rules else None,
+            "rules": [_rule(rule) for rule in step.rules],
+            "for_each": each and {"in": each["items"], "as": each["name"]} | {k: each[k] for k in BATCH_KEYS},
+            "dependencies": [name for name in entry.depends_on if plan.by_name[name].made_for is None],
             "system_dependency": step.system_dependency,
             "retry": _retry(step),
             "lifecycle": step.lifecycle,
@@ -73,15 +81,23 @@ def _step(step: StepPlan) -> dict[str, Any]:
             "requires": list(step.requires),
             "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
-            "on_worker_lost": step.on_worker_lost,
+            "on_worker_lost": step.on_worker_lost if step.has_handler else None,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
-            "batch_config": _without_empty(asdict(step.batch)) if step.batch else None,
-            "result_schema": step.result_schema,
+            "batch_config": _without_empty(asdict(step.batch)) if step.batch and each is None else None,
+            "result_schema": schema,
             "inputs": step.inputs,
         },
         keep=("result_schema", "inputs"),
     )
+
+
+BATCH_KEYS = ("batch_size", "on_error")
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    names = {"else": list(rule.then)} if rule.when is None else {"when": rule.when, "then": list(rule.then)}
+    return names if rule.because is None else {**names, "because": rule.because}
 
 
 def _unique(plan: Plan) -> str | dict[str, Any] | None:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
+from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -213,11 +214,22 @@ class StepPlan:
     result_schema: Mapping[str, Any] | None = None
     inputs: Mapping[str, Any] | None = None
     """Input of the handler, whose texts may contain `${...}`; None: the task's whole input."""
+    rules: tuple[Rule, ...] = ()
+    """Rules of a decision without a handler."""
+    for_each: ForEach | None = None
+    """List of a step with `for_each`, and of the generated step that cuts it into batches."""
+    made_for: str | None = None
+    """Step whose `when` or `for_each` the compiler turned into this step; None: the author wrote this step."""
     batch: BatchSettings | None = None
     lifecycle: Mapping[str, Any] = field(default_factory=dict)
     system_dependency: str | None = None
     publishes_events: tuple[Mapping[str, Any], ...] = ()
     description: str | None = None
+
+    @property
+    def has_handler(self) -> bool:
+        """False for a step that only evaluates expressions, which the worker does itself."""
+        return not self.rules and (self.for_each is None or self.type.is_pattern)
 
     @property
     def served_by(self) -> str:
@@ -308,6 +320,11 @@ class Plan:
         return {step.name: InputMapping(step.inputs) for step in self.steps if step.inputs is not None}
 
     @cached_property
+    def entries(self) -> dict[str, str]:
+        """For each step with `when` or `for_each` the first step made for it, which is created in its place."""
+        return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
+
+    @cached_property
     def first_expanding(self) -> str | None:
         """First step that creates steps; the graph is known up to it. None if there are several such steps or none."""
         expanding = [step.name for step in self.steps if step.static and step.type.expands]
@@ -370,6 +387,8 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     )
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
+    values["rules"] = tuple(Rule(**{**rule, "then": tuple(rule["then"])}) for rule in values.get("rules", ()))
+    values["for_each"] = ForEach(**values["for_each"]) if values.get("for_each") else None
     values["batch"] = BatchSettings(**values["batch"]) if values.get("batch") else None
     for key in ("depends_on", "publishes_events", "inherits", "requires"):
         values[key] = tuple(values.get(key, ()))

@@ -81,7 +81,8 @@ def _base(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
         hint = did_you_mean(name, RETRY_PROFILES) or f"profiles: {listed(RETRY_PROFILES)}"
         location = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", location, hint)
-    return ONCE if settings.retry is None and step.type is not None and step.type.traits.once else USUAL
+    once = step.type is not None and step.type.traits.once and "rules" not in step.values
+    return ONCE if settings.retry is None and once else USUAL
 
 
 def _written(step: StepDraft, settings: StepOverrides) -> dict[str, Any]:

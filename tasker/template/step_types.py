@@ -141,7 +141,12 @@ class StepType(StrEnum):
 
 
 DEFAULT = StepType.STANDARD
-"""Type of a step that does not set one."""
+"""Type of a step that does not set one, and of one with `for_each`."""
+
+OF_RULES = StepType.DECISION
+"""Type of a step with `rules`, and of the generated step for `when`."""
+OF_LISTS, OF_ITEMS = StepType.BATCHABLE, StepType.BATCH_WORKER
+"""Types that `for_each` becomes: the generated step that cuts the list, and the step that processes its items."""
 
 PATTERNS = frozenset(type_ for type_ in StepType if type_.is_pattern)
 """Types that are patterns, for types read from the database, which may contain types unknown to this release."""

@@ -78,6 +78,8 @@ def step_inputs(
     *,
     results: Mapping[str, Any] | None = None,
     attempt: int = 1,
+    item: Any = None,
+    index: int = 0,
 ) -> dict[str, Any]:
     """Return the evaluated `inputs` of a step.
 
@@ -87,12 +89,35 @@ def step_inputs(
         values: Input of the task.
         results: Results of the steps above, by name; of a batch_worker by the names of its instances (`work_001`).
         attempt: Number of the attempt, from 1.
+        item: Item of the list, of a step with `for_each`.
+        index: Position of the item, from 0.
 
     Raises:
         MappingFailure: An expression has no value; the message says where and why.
     """
     scope = scope_of(plan, TASK, CORRELATION, attempt, values or {}, results or {})
+    if (each := plan.by_name[step].for_each) is not None:
+        scope |= {each.name: item, "index": index}
     return plan.input_mappings[step].evaluate(scope)
+
+
+def step_decision(
+    plan: Plan, step: str, values: Mapping[str, Any] | None = None, *, results: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the result of a step that has expressions in place of a handler.
+
+    Args:
+        plan: The compiled template.
+        step: Name of a step with `rules`; `NAME.when` or `NAME.each` for a step with `when` or `for_each`.
+        values: Input of the task.
+        results: Results of the steps above, by name; of a step with `for_each` by the names of its instances.
+
+    Raises:
+        MappingFailure: An expression has no value; the message says where and why.
+    """
+    from tasker.handlers.evaluated_steps import evaluated_result  # needed for steps with expressions only
+
+    return evaluated_result(plan.by_name[step], scope_of(plan, TASK, CORRELATION, 1, values or {}, results or {}))
 
 
 def fake_http(answer: Callable[[httpx.Request], httpx.Response]) -> HttpResource:
@@ -101,7 +126,7 @@ def fake_http(answer: Callable[[httpx.Request], httpx.Response]) -> HttpResource
 
     from tasker.resources.http import HttpResource
 
-    return HttpResource("http://fake.example", transport=httpx.MockTransport(answer))
+    return HttpResource("http://fake.example", transport=httpx.MockTransport(answer), limit=60)
 
 
 @dataclass(frozen=True, slots=True)

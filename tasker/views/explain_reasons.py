@@ -150,7 +150,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it starts as the queue drains; more workers, a higher priority or a larger enqueue_window speed it up",
     ),
     "outranked": Reason(
-        "ready since {since}, waits for a free slot[ behind {before} of {namespace} that are more urgent or older]"
+        "waits for a free slot since {since}[, behind {before} of {namespace} that are more urgent or older]"
         "[; {free} on {workers}]",
         "it starts as slots get free; more workers, more slots or a higher priority speed it up",
     ),
@@ -193,6 +193,9 @@ REASONS: Final[Mapping[str, Reason]] = {
         "not created yet: depends on the decision of {parents}", "it is created if the decision names it"
     ),
     "not_chosen": Reason("not created: {parents} did not name it", "nothing: it is not part of this task"),
+    "decided_against": Reason(
+        "not created: {decision} did not create {branch}[, because: {why}]", "nothing: it is not part of this task"
+    ),
     "ended": Reason("{state} since {since}", "nothing: it has ended"),
     "unevaluated": Reason(
         "every step has ended, and the task is to be evaluated",

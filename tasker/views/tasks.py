@@ -86,6 +86,15 @@ class StepReport:
             "retryable": last.get("retryable"),
         }
 
+    @property
+    def decision(self) -> tuple[Sequence[str], str] | None:
+        """Steps that a decision created, and its reason; None for other steps and for decisions without a reason."""
+        outcome = self.result.get("decision_point_outcome") if isinstance(self.result, Mapping) else None
+        reason = self.result.get("reason") if isinstance(outcome, Mapping) else None
+        if not isinstance(outcome, Mapping) or not isinstance(reason, str):
+            return None
+        return tuple(map(str, outcome.get("step_names", ()))), reason
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data (`tasker run --json`)."""
         return {

@@ -39,7 +39,7 @@ ALLOWED_BESIDE = {
         "tasker.app",
         "tasker.cli",
         "tasker.client",
-        "tasker.public_addresses",
+        "tasker.outgoing",
         "tasker.server.plugin_routes",
         "tasker.services",
         "tasker.views",

@@ -22,6 +22,7 @@ from tasker_core._runtime.client import disconnect
 from tests.docs.snippets import Reader, ReaderWithApp, snippets, write_files
 from tests.support.repository import ROOT, repository_files
 from tests.support.servers.private_postgres import copied
+from tests.support.tables import for_each
 
 FOLLOWED_ELSEWHERE = {
     "docs/built-in-steps.md": "tests/docs/test_built_in_steps.py",
@@ -29,6 +30,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/cli.md": "tests/acceptance/cli/test_documentation.py",
     "docs/decisions-and-batches.md": "tests/unit/engine/test_documentation.py",
     "docs/execution-modes.md": "tests/unit/execution/test_documentation.py",
+    "docs/conditions.md": "tests/docs/test_conditions.py",
     "docs/inputs.md": "tests/docs/test_inputs.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
@@ -193,7 +195,7 @@ def test_the_readme_of_a_plugin_says_what_each_of_its_files_holds(plugin: str) -
     assert sorted(listed) == sorted(path.name for path in folder.glob("*.py"))
 
 
-@pytest.mark.parametrize("page", pages())
+@for_each(pages())
 def test_links_to_files_lead_somewhere(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.support.tables import for_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
@@ -19,7 +19,7 @@ def rows() -> list[str]:
     return [line for line in table if not line.startswith("| What happens")]
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.split(" | ")[0][2:62])
+@for_each(rows())
 def test_what_shows_a_scenario_exists(row: str) -> None:
     shown = SHOWN.findall(row.split(" | ")[-1])
 

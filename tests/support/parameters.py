@@ -36,8 +36,10 @@ def candidates(parameter: Parameter) -> list[Any]:
             ["https://another"],
             ["10.0.0.0/8"],
             ["payments never KeyError"],
+            [f"whsec_{'c2VjcmV0' * 4}"],
             [{"key": "as-long-as-a-key-must-be"}],
             [endpoint],
+            ["whsec_" + "a" * 32],
         ]
     urls = [f"{scheme}://elsewhere/7" for scheme in ("postgresql", "amqp", "redis", "nats", "http")]
     return [*urls, "elsewhere:7777", "another", "orchestration_another", "/another", "another=7", "30/m"]

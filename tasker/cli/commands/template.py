@@ -175,15 +175,20 @@ template.add_command(register)
     multiple=True,
     help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
 )
+@click.option(
+    "--strict", is_flag=True, help="Also warn about values that no schema describes, and described ones nothing reads."
+)
 @format_option("text", "json", "sarif")
-def validate(paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], form: str) -> None:
+def validate(
+    paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], strict: bool, form: str
+) -> None:
     """Report every problem of the templates in files and folders, and of the handlers beside them.
 
     Where a handlers.py lies beside a template, or --handlers names some, every step needs a handler that fits it.
     Silent, and exit code 0, when there is none. Warnings are shown and leave the exit code at 0; with an error it is 1.
     """
     rules = plugged_rules()
-    results = [load_path(path, environment, rules) for path in paths]
+    results = [load_path(path, environment, rules, strict) for path in paths]
     if all(result.ok for result in results):
         require_environment(combined(results), environment)
     diagnostics: list[Diagnostic] = []

@@ -121,7 +121,7 @@ def report_text(report: TaskReport, *, traceback: bool = False, every: bool = Fa
     Instances of a batch worker are folded unless `every`; rows are shortened to `width` columns.
     """
     steps = steps_text(list(report.steps.values()), every=every, width=width)
-    waiting = [*_paused(report), *_unserved(report)]
+    waiting = [*_decisions(report), *_paused(report), *_unserved(report)]
     failed = [step for step in report.steps.values() if step.error is not None]
     failures = failures_text(report.task_uuid, failed, traceback=traceback, every=every, width=width)
     return "\n".join([*_facts(report), "", steps, *waiting, *failures, *_results(report, every)])
@@ -169,6 +169,14 @@ def _facts(report: TaskReport) -> Iterator[str]:
         ends = [f"deadline {date_time(report.deadline_at)}"] if report.deadline_at else []
         yield f"time      {', '.join(begins + waits + expires + ends)}"
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
+
+
+def _decisions(report: TaskReport) -> Iterator[str]:
+    """Yield a line for each decision that gave a reason."""
+    decisions = [(step.name, step.decision) for step in report.steps.values() if step.decision]
+    yield from [""] if decisions else []
+    for name, (created, reason) in decisions:
+        yield f"{name} created {names_text(created) or 'no steps'}: {one_line(reason)}"
 
 
 def _paused(report: TaskReport) -> Iterator[str]:

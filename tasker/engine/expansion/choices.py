@@ -113,6 +113,8 @@ DEFAULT_LIMITS = ExpansionLimits()
 
 def check_depth(growth: GraphDelta, limits: ExpansionLimits) -> list[str]:
     """Return warnings about a decision's depth. Raises `OutcomeError` if it is above the limit."""
+    if growth.parent.rules:
+        return []
     depth, most = _depth(growth), limits.decisions.max_decision_depth
     if depth > most:
         raise OutcomeError(
@@ -128,7 +130,8 @@ def _depth(growth: GraphDelta) -> int:
     """Return the length of the longest chain of existing decisions down to the parent, including it."""
     depths: dict[str, int] = {}
     for step in growth.plan.steps:
-        counts = step.type.creates is Creates.BRANCHES and growth.exists(step.name)
+        decides = step.type.creates is Creates.BRANCHES and not step.rules  # the compiler bounds the depth of rules
+        counts = decides and growth.exists(step.name)
         depths[step.name] = counts + max((depths[name] for name in step.depends_on), default=0)
     return depths[growth.parent.name] if growth.exists(growth.parent.name) else 1
 
@@ -136,21 +139,22 @@ def _depth(growth: GraphDelta) -> int:
 def check_names(growth: GraphDelta, decision: ParsedDecision, limits: ExpansionLimits) -> list[str]:
     """Return warnings about names that change nothing. Raises `OutcomeError` for names that cannot be created here."""
     parent, count = growth.parent, len(decision.step_names)
-    if count > limits.decisions.max_steps_per_decision:
+    if count > limits.decisions.max_steps_per_decision and not parent.rules:
         raise OutcomeError(
             OutcomeProblem.TOO_MANY_STEPS,
             f"'{parent.name}' names {count} steps, at most {limits.decisions.max_steps_per_decision} are allowed",
             hint="raise orchestration.decision_points.max_steps_per_decision, or use a batchable step",
         )
     warnings = [_check_name(growth, name) for name in decision.step_names]
-    if count >= limits.decisions.warn_threshold_steps:
+    if count >= limits.decisions.warn_threshold_steps and not parent.rules:
         warnings.append(f"'{parent.name}' names {count} steps; the limit is {limits.decisions.max_steps_per_decision}")
     return [warning for warning in warnings if warning]
 
 
 def _check_name(growth: GraphDelta, name: str) -> str | None:
-    parent, step = growth.parent, growth.plan.by_name.get(name)
-    candidates = _candidates(growth)
+    parent, candidates = growth.parent, _candidates(growth)
+    entry = growth.plan.entries.get(name, name)
+    step = growth.plan.by_name.get(name if entry == parent.name else entry)
     if step is None:
         raise OutcomeError(
             OutcomeProblem.UNKNOWN_STEP,
@@ -159,6 +163,7 @@ def _check_name(growth: GraphDelta, name: str) -> str | None:
         )
     if step.type.is_pattern:
         raise _not_creatable(parent, name, f"is a {step.type}: only its batchable step creates it", candidates)
+    name = step.name
     if growth.exists(name):
         return f"'{parent.name}' names '{name}', which exists already; nothing changes"
     if name not in growth.plan.below.of(parent.name):
@@ -175,8 +180,8 @@ def _not_creatable(parent: StepPlan, name: str, why: str, candidates: tuple[str,
 
 def _candidates(growth: GraphDelta) -> tuple[str, ...]:
     """Return the branches of the decision: its direct dependents that are created only when named."""
-    by_name = growth.plan.by_name
-    return tuple(name for name in growth.plan.dependents[growth.parent.name] if by_name[name].type.is_plain)
+    below = [growth.plan.by_name[name] for name in growth.plan.dependents[growth.parent.name]]
+    return tuple(step.made_for or step.name for step in below if step.type.is_plain)
 
 
 def check_batches(parent: StepPlan, outcome: ParsedBatches, limits: ExpansionLimits) -> None:

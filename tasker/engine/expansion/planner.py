@@ -122,15 +122,21 @@ def _decide(
     plan: Plan, step: StepPlan, decision: ParsedDecision, existing: Existing, limits: ExpansionLimits
 ) -> Expansion:
     growth = GraphDelta(plan, step, existing)
-    if not limits.decisions.enabled:
+    if not limits.decisions.enabled and not step.rules:  # the setting is about handlers that decide
         _close(growth, frozenset(), ParsedBatches())
         return Expansion(tuple(growth.new), (f"decisions are disabled: '{step.name}' counts as no_branches",))
     warnings = [
         *check_depth(growth, limits),
         *check_names(growth, decision, limits),
     ]
-    _close(growth, frozenset(decision.step_names), ParsedBatches())
+    _close(growth, frozenset(_entry(plan, step, name) for name in decision.step_names), ParsedBatches())
     return Expansion(tuple(growth.new), (*warnings, *_orphans(growth)))
+
+
+def _entry(plan: Plan, decision: StepPlan, name: str) -> str:
+    """Return the step to create for a named one: that of its condition or its list, which it comes after."""
+    entry = plan.entries.get(name, name)
+    return name if entry == decision.name else entry
 
 
 def _cut(plan: Plan, step: StepPlan, outcome: ParsedBatches, existing: Existing, limits: ExpansionLimits) -> Expansion:

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,12 +50,13 @@ from tasker.execution.attempt.settle import (
 from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
-from tasker.handlers.claims import Claim, Failure
+from tasker.handlers.claims import Claim, Failure, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
+from tasker.template.condition_plans import ForEach
 from tasker.template.error_rules import ErrorOverride
 from tasker.template.plan import StepBreaker
 
@@ -108,9 +110,11 @@ class AttemptRunner:
     leaked, `leaked_threads` counts them; `checkpoint_timeout` is the limit in seconds for saving a checkpoint;
     `stop_grace` is how many seconds a stopped handler has left: between SIGTERM and SIGKILL, and after `close` has
     stopped it; `waits` says how long steps wait for a thread or a child; `error_rules` are those of the configuration,
-    which may be replaced at any time; `slots` are those of the worker, for steps that use several, and
-    `resources` those that handlers use.
+    which may be replaced at any time; `slots` are those of the worker, for steps that use several.
     """
+
+    resources: ResourceRegistry | None = None
+    """Resources that handlers use; None without any."""
 
     def __init__(
         self,
@@ -127,12 +131,11 @@ class AttemptRunner:
         on_leaked_thread: Callable[[Claim], None] = lambda _: None,
         error_rules: Sequence[ErrorOverride] = (),
         slots: Slots | None = None,
-        resources: ResourceRegistry | None = None,
     ) -> None:
         self._registry, self._clock, self._breakers = registry, clock, breakers
         self._default_timeout, self._checkpoint_timeout = default_timeout, checkpoint_timeout
         self._stop_grace, self.error_rules = stop_grace, error_rules
-        self._waits, self._slots, self._resources = waits or CapacityWaits(), slots, resources
+        self._waits, self._slots = waits or CapacityWaits(), slots
         self._threads = ThreadExecutor(threads, stop_grace, self._waits, on_leaked_thread)
         self._process_count = processes or os.cpu_count() or 1
         self._processes: SubprocessExecutor | None = None
@@ -188,8 +191,8 @@ class AttemptRunner:
         breaker = None if policy is None else BreakerPermit(self._breakers, attempt, policy)
         if breaker is not None and breaker.refusal is not None:
             return breaker.refusal
-        if self._resources is not None:
-            attempt = replace(attempt, resources=self._resources.lend())
+        if self.resources is not None:
+            attempt = replace(attempt, resources=self.resources.lend())
         self._begin(attempt)
         started = self._clock.monotonic()
         try:
@@ -237,19 +240,23 @@ class AttemptRunner:
         self._threads.close()
         if self._processes is not None:
             await self._processes.close()
-        if self._resources is not None:
-            await asyncio.to_thread(self._resources.close)
+        if self.resources is not None:
+            await asyncio.to_thread(self.resources.close)
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
-    def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Failure | ClaimReleased:
+    def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Success | Failure | ClaimReleased:
         """Return the attempt with its evaluated inputs and its handler, or what becomes of one without a handler."""
+        if not attempt.step.has_handler:
+            from tasker.execution.attempt.evaluated import evaluate  # needed for steps with expressions only
+
+            return evaluate(attempt)
         try:
             handler = self._registry.of_step(attempt.step, attempt.plan.id)
         except ResolutionError as error:  # another worker may have the handler (design rule 16)
             return ClaimReleased(attempt.claim, str(error))
         if problem := handler.problem(attempt.step):
             return role_mismatch(handler.name, *problem)
-        if attempt.step.inputs is None:
+        if attempt.step.inputs is None or attempt.step.for_each is not None:  # each item has its own inputs
             return attempt, handler
         from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
 
@@ -264,14 +271,39 @@ class AttemptRunner:
 
         Each call takes at most the step's timeout, and ends at the deadline of its task.
         """
-        mode, progress = self._mode(attempt, handler), CheckpointProgress()
+        mode = self._mode(attempt, handler)
+        if attempt.step.for_each is not None:
+            return await self._call_for_items(attempt, attempt.step.for_each, handler, mode)
+        return await self._call_again(attempt, handler, mode)
+
+    async def _call_for_items(
+        self, attempt: Attempt, each: ForEach, handler: ResolvedHandler, mode: HandlerExecutor
+    ) -> Ending | ClaimLost:
+        from tasker.execution.attempt.evaluated import ItemCalls  # needed for steps with `for_each` only
+
+        def judged(failure: Failure) -> Failure:
+            return OutcomeRedactor(attempt).failure(self._classified(attempt, failure))
+
+        call = self._call_again if each.batch_size == 1 else self._call_once
+        save_position = partial(save, limit=self._checkpoint_timeout, handler=handler.name)
+        calls = ItemCalls(attempt, each, handler.name, partial(call, handler=handler, mode=mode), save_position, judged)
+        return await calls.run() or ClaimLost(attempt.claim, REFUSED)
+
+    async def _call_once(self, attempt: Attempt, handler: ResolvedHandler, mode: HandlerExecutor) -> Ending:
+        limit, ends_task = self._limit(attempt)
+        if limit <= 0 and ends_task:
+            return past_deadline(handler.name)
+        ending = await mode(attempt, handler, limit)
+        overran = ends_task and isinstance(ending, Failure) and ending.error_type == TIMED_OUT
+        return past_deadline(handler.name, limit) if overran else ending
+
+    async def _call_again(
+        self, attempt: Attempt, handler: ResolvedHandler, mode: HandlerExecutor
+    ) -> Ending | ClaimLost:
+        """Call the handler until it does not yield a checkpoint."""
+        progress = CheckpointProgress()
         while True:
-            limit, ends_task = self._limit(attempt)
-            if limit <= 0 and ends_task:
-                return past_deadline(handler.name)
-            ending = await mode(attempt, handler, limit)
-            if ends_task and isinstance(ending, Failure) and ending.error_type == TIMED_OUT:
-                return past_deadline(handler.name, limit)
+            ending = await self._call_once(attempt, handler, mode)
             if not isinstance(ending, Checkpoint) or not attempt.cancel.may_save():
                 return ending
             if failure := progress.failure(ending, handler.name):

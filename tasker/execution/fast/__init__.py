@@ -1,1 +1,1 @@
-"""Ways around work that most tasks do not need; each names the benchmark row that pays for it."""
+"""Ways around work that most tasks do not need; each says which row of the benchmarks pays for it."""

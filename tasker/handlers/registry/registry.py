@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
-from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable, ResourceMissing
+from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable
 from tasker.handlers.classifier import installed_classifier
 from tasker.handlers.events.registries import SharedInstance
 from tasker.handlers.registry.discovery import FoundHandler, handlers_in_package, handlers_in_path, refuse_shared_names
-from tasker.handlers.registry.invocation import ResolvedHandler, is_made_here, resolved, resources_used_by
+from tasker.handlers.registry.invocation import ResolvedHandler, is_made_here, resolved
 from tasker.handlers.registry.resolver import HandlerDefinition
 from tasker.handlers.registry.resolver_chain import ResolverChain
 from tasker.handlers.registry.resolvers import (
@@ -23,9 +23,9 @@ from tasker.handlers.registry.resolvers import (
     ExplicitMappingResolver,
     ModuleNamesResolver,
 )
+from tasker.handlers.registry.resource_needs import ResourceNeeds
 from tasker.handlers.registry.workflow_handlers import FolderHandlers, WorkflowHandlers, refuse_unclear
 from tasker.handlers.step_handler import StepHandler
-from tasker.template.builtin import resource_of
 from tasker.template.plan import HandlerRef, StepPlan, TemplateId
 
 __all__ = ["HandlerRegistry", "HandlerSpec", "StepHandler"]
@@ -92,7 +92,7 @@ class HandlerRegistry(SharedInstance):
         self._places: dict[str, str] = {}
         self._known = HandlerCache()
         self._used: set[str] = set()
-        self._resources: frozenset[str] | None = None
+        self._needs = ResourceNeeds()
         self._revision = 0
 
     @classmethod
@@ -142,9 +142,11 @@ class HandlerRegistry(SharedInstance):
         return self._known.of_step(step, template, partial(self._of_step, step, template))
 
     def _of_step(self, step: StepPlan, template: TemplateId | None) -> ResolvedHandler:
-        named = resource_of(step.handler.callable, step.inputs)
-        if named is not None and self._resources is not None and named not in self._resources:
-            raise self._lacks(step.handler.callable, step.name, [named])
+        known = len(self._needs.refused)
+        try:
+            self._needs.require_for_step(step)
+        finally:
+            self._revision += len(self._needs.refused) - known
         return self.resolved(HandlerDefinition.from_plan(step.handler), step.name, template)
 
     @property
@@ -176,40 +178,23 @@ class HandlerRegistry(SharedInstance):
         target = self._chain.find(definition, definition.initialization, [*first, *self._chain.resolvers])
         if target is None:
             raise self.not_found(definition.callable, step, template)
-        if missing := self._missing_resources(target):
-            raise self._lacks(definition.callable, step, missing)
+        self._needs.require(definition.callable, step, target)
         self._note_use(definition.callable)
         return resolved(self._chain.made(target, definition), definition, fresh, made_here=is_made_here(target))
 
     def provide_resources(self, names: Iterable[str]) -> None:
         """Set the resources of this process: handlers that use others are not resolved."""
-        self._resources = frozenset(names)
+        self._needs = ResourceNeeds(names)
         self._changed()
 
-    @property
-    def resources(self) -> list[str]:
-        """Names of the resources of this process, sorted."""
-        return sorted(self._resources or ())
-
-    def lacking(self) -> dict[str, list[str]]:
-        """Return the registered handlers that are not served here, each with the resources that it lacks."""
-        if self._resources is None:
-            return {}
+    def _lacking(self) -> dict[str, list[str]]:
         targets = {name: self._explicit.get(name) for name in self._explicit.registered_callables()}
-        targets |= self._workflows.targets
-        return {name: missing for name, target in targets.items() if (missing := self._missing_resources(target))}
+        return self._needs.lacking({**targets, **self._workflows.targets})
 
-    def _missing_resources(self, target: Any) -> list[str]:
-        return [] if self._resources is None else sorted(resources_used_by(target) - self._resources)
-
-    def _lacks(self, callable_name: str, step: str, missing: Sequence[str]) -> ResourceMissing:
-        where = f" (step {step!r})" if step else ""
-        names = " and ".join(f"`{name}`" for name in missing)
-        return ResourceMissing(
-            f"the handler {callable_name!r}{where} uses the resource {names}, which this process does not have",
-            hint=f"write {' and '.join(f'[resources.{name}]' for name in missing)} in its configuration; it has: "
-            f"{', '.join(self.resources) or 'none'}",
-        )
+    def lacking(self) -> list[str]:
+        """Return what handlers here and steps that were refused here lack: `handler resource`, sorted."""
+        declared = {f"{name} {resource}" for name, missing in self._lacking().items() for resource in missing}
+        return sorted(declared | self._needs.refused)
 
     def not_found(self, callable_name: str, step: str = "", template: TemplateId | None = None) -> HandlerNotFound:
         """Return the error for a callable that no resolver knows, with similar names as suggestions."""
@@ -295,7 +280,7 @@ class HandlerRegistry(SharedInstance):
                 names |= resolver.handler_names
             elif resolver is not self._aliases:
                 names.update(resolver.registered_callables())
-        return sorted(names - self.lacking().keys())
+        return sorted(names - self._lacking().keys())
 
     def load_installed(self) -> None:
         """Import the handlers of installed packages so that they can be listed.

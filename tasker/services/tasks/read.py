@@ -12,6 +12,7 @@ from uuid import UUID
 from tasker.db.sql_files import query
 from tasker.engine.answers import CancelAnswer
 from tasker.engine.calls import Engine
+from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
 from tasker.errors.remedies import remedy, see
 from tasker.operations.tasks import MOST_IDENTIFIERS, PREFIX
@@ -122,8 +123,8 @@ class Tasks(Viewed):
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation:
         """Explain why each step that has not ended does not run now, and what would change that.
 
-        With `step`, explain only that step, even if it has ended, or the instances of that batch worker. `names` is the
-        maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
+        With `step`, explain only that step, even if it has ended or was not created, or the instances of that batch
+        worker. `names` is the maximum number of steps named per reason. Raises `TaskNotFound`, `StepNotFound`.
         """
         results_queue = self._engine.messaging.names.step_results
         args = {"task": checked(task_uuid), "step": step, "names": names, "results_queue": results_queue}
@@ -134,6 +135,11 @@ class Tasks(Viewed):
         if step is not None and not row["groups"]:
             known = ", ".join(row["known"])
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=f"its template has: {known}")
+        if step is not None and row["groups"][0]["reason"] == "not_chosen":
+            from tasker.services.tasks.absent_steps import why_absent  # lazy import, rarely needed
+
+            plan = await PlanStore(self._engine.connection).get(await self.template_id(task_uuid))
+            row["groups"] = [why_absent(plan, step, await self.report(task_uuid)) or row["groups"][0]]
         return await self._shown(checked(task_uuid), explanation(row))
 
     async def template_id(self, task_uuid: str) -> int:

@@ -311,7 +311,7 @@ class TaskSearch:
 
     async def _of_prefix(self, digits: str, namespaces: list[str] | None) -> SearchMatch:
         bounds = {"lowest": f"{digits:0<32}", "highest": f"{digits:f<32}"}
-        params = {**bounds, "limit": MOST_NAMED, "namespaces": namespaces}
+        params = {**bounds, "limit": MOST_NAMED, "namespaces": namespaces, "tenants": None}
         task_uuids = [row[0] for row in await self._connection.execute(query("tasks", "starting_with"), params)]
         return (
             SearchMatch("tasks" if len(task_uuids) > 1 else "task", task_uuids)

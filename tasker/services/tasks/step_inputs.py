@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import CLAIM_BYTES, inputs_of, too_large_of
 from tasker.engine.plans import PlanStore
 from tasker.errors import StepNotFound, TaskerError
 from tasker.handlers.step_inputs import scope_of
+from tasker.template.condition_plans import ForEach
+from tasker.template.plan import Plan, StepPlan
 from tasker.views.steps import Step, StepInputs
 
 
 async def step_inputs(engine: Engine, plans: PlanStore, step: Step) -> StepInputs:
     """Return what the handler of a step reads with `@inputs`.
 
-    A step without `inputs` reads the input of the task. Before the steps above are complete, expressions that read
-    their results are problems. `attempt` is the current attempt, or else the next.
+    A step without `inputs` reads the input of the task. The inputs of a step with `for_each` are those of its item; if
+    an instance has several, by their positions. Before the steps above are complete, expressions that read their
+    results are problems. `attempt` is the current attempt, or else the next.
     """
     task_uuid, step_uuid = step.task_uuid, step.step_uuid
     answer = await engine.read("inputs", {"steps": [step_uuid], "max_bytes": CLAIM_BYTES})
@@ -32,5 +38,26 @@ async def step_inputs(engine: Engine, plans: PlanStore, step: Step) -> StepInput
         return StepInputs(task_uuid, step_uuid, step.name, attempt, False, dict(task.context), {})
     results = {name: result for name, (_, result) in task.results.items()}
     scope = scope_of(plan, task_uuid, task.correlation_id, attempt, task.context, results)
-    inputs, problems = plan.input_mappings[planned.name].evaluate_each(scope)
+    if planned.for_each is not None:
+        rows = await engine.connection.execute(query("tasks", "kept"), {"task": task_uuid, "step": step.name})
+        inputs, problems = _of_items(plan, planned, planned.for_each, rows[0][0] if rows else None, scope)
+    else:
+        inputs, problems = plan.input_mappings[planned.name].evaluate_each(scope)
     return StepInputs(task_uuid, step_uuid, step.name, attempt, True, inputs, problems)
+
+
+def _of_items(
+    plan: Plan, step: StepPlan, each: ForEach, batch: Mapping[str, Any] | None, scope: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    from tasker.expressions.mapping import MappingFailure  # needed for steps with `for_each` only
+    from tasker.handlers.evaluated_steps import item_scopes
+
+    try:
+        scopes = item_scopes(each, batch, scope)
+    except MappingFailure as error:
+        return {}, {"for_each": str(error)}
+    made = {str(index): plan.input_mappings[step.name].evaluate_each(item) for index, item in scopes}
+    if len(made) == 1:
+        return next(iter(made.values()))
+    problems = {f"{index}.{name}": text for index, (_, each_of) in made.items() for name, text in each_of.items()}
+    return {index: inputs for index, (inputs, _) in made.items()}, problems

@@ -28,13 +28,15 @@ WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")
 
 
-def load_path(path: str | Path, environment: str | None = None, rules: TemplateRules = ()) -> CompileResult:
+def load_path(
+    path: str | Path, environment: str | None = None, rules: TemplateRules = (), strict: bool = False
+) -> CompileResult:
     """Compile the template file, or every template of a folder (see `find_templates`), for an environment.
 
     Problems in the files and violations of plugin `rules` are returned as diagnostics. Raises `UsageError` if there is
     nothing to read.
     """
-    return combined([load_file(file, environment, rules) for file in find_templates(path)])
+    return combined([load_file(file, environment, rules, strict) for file in find_templates(path)])
 
 
 def load_plans(
@@ -114,7 +116,9 @@ def find_templates(path: str | Path) -> list[Path]:
     return files
 
 
-def load_file(file: Path, environment: str | None = None, rules: TemplateRules = ()) -> CompileResult:
+def load_file(
+    file: Path, environment: str | None = None, rules: TemplateRules = (), strict: bool = False
+) -> CompileResult:
     """Compile one file. Raises `UsageError` if it cannot be opened."""
     try:
         content = file.read_bytes()
@@ -124,7 +128,7 @@ def load_file(file: Path, environment: str | None = None, rules: TemplateRules =
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return _not_utf8(file, content, error)
-    return compile_text(text, file=str(file), environment=environment, rules=rules)
+    return compile_text(text, file=str(file), environment=environment, rules=rules, strict=strict)
 
 
 def combined(results: Sequence[CompileResult]) -> CompileResult:
@@ -169,6 +173,8 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
         def problem(code: str, message: str, hint: str | None, origin: CompiledStep = origin) -> Diagnostic:
             return Diagnostic(code, severity_of(code), message, origin.file, *origin.callable, hint=hint)
 
+        if not step.has_handler:
+            continue
         try:
             handler = resolve_for(step, registry, plan.id)
         except DeclarationMismatch as error:

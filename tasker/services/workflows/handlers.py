@@ -107,7 +107,8 @@ def _of_step_inputs(plan: Plan, step: StepPlan, function: Callable[..., Any]) ->
             )
     reads_context = any(name in signature(function).parameters for name in CONTEXT_NAMES)
     known = names if model is None else _taken_by(model)
-    for name in given:
+    item = None if step.for_each is None else step.for_each.name
+    for name in given if [*given] != [item] else ():  # the item is given to handlers that do not need it, too
         if known is not None and name not in known and not reads_context:
             hint = did_you_mean(name, known) or f"remove it, or read it: {listed(known) or 'it reads no inputs'}"
             yield f"does not read the input `{name}` of `{step.name}`", hint
@@ -273,7 +274,8 @@ def _why(registry: HandlerRegistry, plan: Plan, names: Sequence[str]) -> str:
 
 
 def _require_fitting(registry: HandlerRegistry, plan: Plan, places: Mapping[str, str]) -> None:
-    mismatches = [misfit for step in plan.steps for misfit in misfits(plan, step, resolve_for(step, registry, plan.id))]
+    steps = [step for step in plan.steps if step.has_handler]
+    mismatches = [misfit for step in steps for misfit in misfits(plan, step, resolve_for(step, registry, plan.id))]
     if mismatches:
         at = {step: f"{place}: " for step, place in places.items()}
         lines = [
@@ -289,6 +291,8 @@ def _line(item: MissingCallable) -> str:
 
 
 def _missing(registry: HandlerRegistry, step: StepPlan, template: TemplateId) -> Sequence[MissingCallable]:
+    if not step.has_handler:
+        return ()
     try:
         resolve_for(step, registry, template)
     except HandlerNotFound as error:

@@ -142,7 +142,7 @@ class TemplateTexts:
         plan = (await self._plans.find(namespace, name, version)).plan
         processes = [process for process in await self._workers.list() if process.state == "live"]
         served = {name for process in processes if namespace in process.namespaces for name in process.callables}
-        required = sorted({step.handler.callable for step in plan.steps})
+        required = sorted({step.handler.callable for step in plan.steps if step.has_handler})
         errors = [
             f"no live worker of {namespace} has the handler {handler}" for handler in required if handler not in served
         ]

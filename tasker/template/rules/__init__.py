@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import declarations, inputs, submissions, times
+from tasker.template.rules import conditions, declarations, inputs, submissions, times
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -21,27 +22,35 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     declarations.memory_belongs_to_processes,
     times.one_time_for_each_step,
     times.one_number_for_each_limit,
+    conditions.keys_fit_their_step,
+    conditions.rules_name_their_branches,
+    conditions.handlers_are_names,
     times.each_limit_once,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     graph_rules.conditional_steps_are_reachable,
+    graph_rules.branches_of_rules_are_certain,
     graph_rules.decisions_have_branches,
     graph_rules.convergences_are_declared,
     graph_rules.has_something_to_converge,
     graph_rules.lists_its_decision,
     graph_rules.waits_for_every_branch,
     times.places_are_in_steps_above,
+    conditions.chain_is_short,
 )
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 
 
-def check_rules(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """Apply every rule."""
+def check_rules(
+    graph: DependencyGraph, document: Mapping[str, Any], written: Mapping[str, StepDraft], strict: bool
+) -> None:
+    """Apply every rule; `written` are the steps as their author wrote them, by name."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     times.deadline_is_after_all_delays(graph, document)
-    inputs.expressions_fit(graph, document)
+    conditions.names_are_free(graph, written)
+    inputs.expressions_fit(graph, document, strict)
     submissions.places_fit_the_input(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

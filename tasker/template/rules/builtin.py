@@ -11,7 +11,7 @@ from tasker.template.documents import Path, StepDraft
 from tasker.template.schema_check import check_result, schema_problems
 
 if TYPE_CHECKING:
-    from tasker.expressions.check import CheckScope
+    from tasker.expressions.check_scope import CheckScope
     from tasker.expressions.types import Type
 
 TypesOfTexts = Mapping[Path, "Type"]
@@ -140,7 +140,7 @@ def type_of_builtin_result(step: StepDraft, types: TypesOfTexts, scope: CheckSco
     if callable_of(step) == TRANSFORM and isinstance(step.values.get("inputs"), dict):
         return type_of_value(step.values["inputs"], types)
     if callable_of(step) == COLLECT:
-        parents = [name for name in step.depends_on if name in scope.steps]
+        parents = [name for name in step.values.get("dependencies", ()) if name in scope.steps]
         certain = frozenset(name for name in parents if name not in scope.uncertain)
         return Type("object", fields={name: scope.steps[name] for name in parents}, required=certain)
     return ANY if builtin.result is None else type_of_schema(builtin.result)

@@ -56,10 +56,11 @@ def only_convergences_wait_for_workers(graph: DependencyGraph) -> None:
             continue
         for worker in workers:
             step = graph.steps[name]
-            message = f"`{name}` waits for the batch_worker `{worker}`, which is a pattern for many steps"
-            step.report(
-                "T052", message, step.dependency_location(worker), f"make `{name}` a `type: deferred_convergence`"
-            )
+            hint = f"make `{name}` a `type: deferred_convergence`"
+            if step.made_for is not None:
+                hint = f"put a `type: deferred_convergence` between `{worker}` and `{step.title}`"
+            message = f"`{step.title}` waits for the batch_worker `{worker}`, which is a pattern for many steps"
+            step.report("T052", message, step.dependency_location(worker), hint)
 
 
 def batch_config_belongs_to_batches(graph: DependencyGraph) -> None:
@@ -96,7 +97,8 @@ def _fitting_templates(name: str, graph: DependencyGraph) -> list[str] | None:
 def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
     """Check that a plain step with a dependency that may not exist is created by a decision.
 
-    Exempt are steps behind a convergence, since the convergence always exists, and batch workers.
+    Exempt are steps behind a convergence, since the convergence always exists, and batch workers; and steps below a
+    branch of rules or a step with `when`, which are not there either when that is not.
     """
     deciding = _deciding(graph)
     for name in graph.order:
@@ -104,12 +106,31 @@ def conditional_steps_are_reachable(graph: DependencyGraph) -> None:
         exempt = step.type is None or not step.type.is_plain
         if exempt or decisions_above(name, graph) or _is_unsure(name, graph):
             continue
-        for parent in [p for p in graph.parents[name] if p in deciding and not _is_pattern(p, graph)][:1]:
+        by_handler = {
+            p for p in graph.parents[name] if p in deciding and "rules" not in graph.steps[deciding[p]].values
+        }
+        for parent in [p for p in graph.parents[name] if p in by_handler and not _is_pattern(p, graph)][:1]:
             message = f"unreachable conditional step: `{name}` needs `{parent}`, which may not exist"
             hint = (
                 f"add `{deciding[parent]}` to its dependencies, so that this decision can create it, "
                 "or make it a `type: deferred_convergence`"
             )
+            step.report("T054", message, step.dependency_location(parent), hint)
+
+
+def branches_of_rules_are_certain(graph: DependencyGraph) -> None:
+    """Check that a branch of rules depends on nothing else that may not exist: rules create it whatever else exists."""
+    deciding = _deciding(graph)
+    for name in graph.order:
+        step = graph.steps[name]
+        rules = [parent for parent in decisions_above(name, graph) if graph.steps[parent].made_for is None]
+        rules = [parent for parent in rules if "rules" in graph.steps[parent].values]
+        if not rules or not graph.is_plain(name) or _is_unsure(name, graph):
+            continue
+        others = [parent for parent in graph.parents[name] if parent != rules[0]]
+        for parent in [p for p in others if p in deciding or graph.makes(p, Creates.BRANCHES)][:1]:
+            message = f"`{step.title}` is a branch of `{rules[0]}` and needs `{parent}`, which may not exist"
+            hint = f"remove one of the two; a `when` can read `steps.{rules[0]}.rule`, the number of the rule"
             step.report("T054", message, step.dependency_location(parent), hint)
 
 

@@ -3,84 +3,194 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasker.template.diagnostics import Position
-from tasker.template.documents import Path, StepDraft
+from tasker.template.documents import Path, StepDraft, entries
+from tasker.template.generated_steps import RESULTS, RESULTS_OF_ITEM
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import Ancestry
 from tasker.template.rules.builtin import builtin_of, type_of_builtin_result
 from tasker.template.rules.builtin import check_step as check_builtin
+from tasker.template.rules.unread import paths_read, report_unread
 from tasker.template.step_types import Origin
 from tasker.template.yaml.positions import position_inside
 
 if TYPE_CHECKING:
-    from tasker.expressions.check import CheckScope
+    from tasker.expressions.check_scope import CheckScope
+    from tasker.expressions.mapping import Part
     from tasker.expressions.syntax import Problem
     from tasker.expressions.types import Type
     from tasker.template.plan import Plan, StepPlan
     from tasker.template.step_types import StepType
 
-CODES = {"syntax": "T090", "name": "T091", "type": "T092", "optional": "T093", "step": "T094", "branch": "T095"}
+CODES = {
+    "syntax": "T090",
+    "name": "T091",
+    "type": "T092",
+    "optional": "T093",
+    "step": "T094",
+    "branch": "T095",
+    "undescribed": "T077",
+}
 
 
-def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-    """Check the expressions in the `inputs` of every step; what a step reads is checked if the graph has no cycle."""
-    steps = {
-        name: step
-        for name, step in graph.steps.items()
-        if isinstance(step.values.get("inputs"), dict) or builtin_of(step)
-    }
-    if not steps:
+def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any], strict: bool) -> None:
+    """Check every expression of every step; what a step reads is checked if the graph has no cycle.
+
+    `strict`: warn about values that no schema describes, and about described ones that nothing reads.
+    """
+    steps = {name: step for name, step in graph.steps.items() if KEYS.intersection(step.values) or builtin_of(step)}
+    overridden = _overridden_inputs(graph, document)
+    if not steps and not overridden:
         return
-    scopes = None if graph.cyclic else _Scopes(graph, document)
+    scopes = None if graph.cyclic else _Scopes(graph, document, strict)
+    if strict and not graph.cyclic:
+        report_unread(graph, document, _all_paths(graph))
     for name in graph.order if scopes else graph.steps:  # the result of a built-in step has the types of its inputs
         if (step := steps.get(name)) is not None:
-            scope = scopes.of(step) if scopes and name not in graph.tainted else None
-            types = _check_step(step, scope)
-            if builtin_of(step):
-                check_builtin(step, types)
-                if scopes and scope:
-                    scopes.know_result(step, types, scope)
+            _check_step(step, scopes if name not in graph.tainted else None)
+    for step, text in overridden:
+        _check_text(step, text, scopes.of(step) if scopes and step.name not in graph.tainted else None)
 
 
-def _check_step(step: StepDraft, scope: CheckScope | None) -> dict[Path, Type]:
-    """Report the problems of a step's expressions; return the types of the texts that consist of one without any."""
-    from tasker.expressions.check import Checker  # needed for templates with expressions only
-    from tasker.expressions.mapping import Part, split_text, texts_of
-    from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
-
+def _check_step(step: StepDraft, scopes: _Scopes | None) -> None:
+    scope = None if scopes is None else scopes.of(step)
     types: dict[Path, Type] = {}
-    for path, text in texts_of(step.values.get("inputs")):
-        place = step.reading.value(*step.path, "inputs", *path)
+    for text in _expressions(step):
+        type_ = _check_text(step, text, scope)
+        if type_ is not None and text.path[: len(step.path) + 1] == (*step.path, "inputs"):
+            types[text.path[len(step.path) + 1 :]] = type_
+    if builtin_of(step):
+        step = _for_one_item(step)
+        check_builtin(step, types)
+        if scopes is not None and scope is not None:
+            scopes.know_result(step, types, scope)
+
+
+def _for_one_item(step: StepDraft) -> StepDraft:
+    """Return the step as its handler sees it: with `for_each`, the `result_schema` is that of one item."""
+    each = step.values.get("for_each")
+    if not isinstance(each, Mapping) or RESULTS_OF_ITEM not in each:
+        return step
+    values = {key: value for key, value in step.values.items() if key != "result_schema"}
+    schema = each[RESULTS_OF_ITEM]
+    return replace(step, values=values if schema is None else {**values, "result_schema": schema})
+
+
+KEYS = frozenset({"inputs", "rules", "for_each"})
+"""Keys with expressions; `when` has become a rule of its own step."""
+
+
+def _all_paths(graph: DependencyGraph) -> Iterator[tuple[Any, ...]]:
+    from tasker.expressions.mapping import Part, split_text
+    from tasker.expressions.syntax import ExpressionError, parse
+
+    for step in graph.steps.values():
+        for text in _expressions(step):
+            with suppress(ExpressionError):  # reported elsewhere
+                parts = [Part(0, text.text)] if text.wants is not None else split_text(text.text)
+                for part in parts:
+                    if isinstance(part, Part):
+                        yield from paths_read(parse(part.text))
+
+
+class _Text(NamedTuple):
+    """Text with expressions, or a bare expression whose value has the type `wants`."""
+
+    path: tuple[str | int, ...]
+    text: str
+    wants: str | None = None
+    what: str = ""
+
+
+def _expressions(step: StepDraft) -> Iterator[_Text]:
+    """Yield the texts with expressions that the step itself evaluates."""
+    values = step.values
+    if isinstance(values.get("inputs"), dict):
+        yield from _texts((*step.path, "inputs"), values["inputs"])
+    if step.made_for is not None and "for_each" in values:
+        yield _Text((*step.path, "for_each", "in"), values["for_each"]["in"], "list", "`for_each` expects a list")
+    rules = values.get("rules")
+    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+        path = (*step.path, "when") if step.made_for is not None else (*step.path, "rules", number, "when")
+        if isinstance(rule, dict) and isinstance(rule.get("when"), str):
+            yield _Text(path, rule["when"], "bool", "a condition is a bool")
+        if isinstance(rule, dict) and "because" in rule:
+            yield from _texts((*step.path, "rules", number, "because"), rule["because"])
+
+
+def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[_Text]:
+    from tasker.expressions.mapping import texts_of  # needed for templates with expressions only
+
+    for inside, text in texts_of(value):
+        yield _Text((*path, *inside), text)
+
+
+def _overridden_inputs(graph: DependencyGraph, document: Mapping[str, Any]) -> list[tuple[StepDraft, _Text]]:
+    overridden = []
+    for environment in document.get("environments", {}):
+        for path, override in entries(document, environment):
+            step = graph.steps.get(override["name"])
+            if step is not None and isinstance(override.get("inputs"), dict):
+                overridden += [(step, text) for text in _texts((*path, "inputs"), override["inputs"])]
+    return overridden
+
+
+def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> Type | None:
+    """Report the problems of a text; return the type of its expression if it has no problem and consists of one."""
+    from tasker.expressions.mapping import Part, split_text  # needed for templates with expressions only
+    from tasker.expressions.syntax import SYNTAX, ExpressionError, Problem
+
+    text, place = written.text, step.reading.value(*written.path)
+    parts: list[str | Part]
+    if written.wants is not None:
+        if text.lstrip().startswith("${"):
+            hint = "write the expression without `${` and `}`"
+            _report(step, Problem(SYNTAX, "`${` where an expression stands alone", 0, 2, hint), place, text, 0)
+            return None
+        parts = [Part(0, text)]
+    else:
         try:
             parts = split_text(text)
         except ExpressionError as error:
             _report(step, error.problem, place, text, 0)
-            continue
-        for part in parts:
-            if not isinstance(part, Part):
-                continue
-            try:
-                node = parse(part.text)
-            except ExpressionError as error:
-                _report(step, error.problem, place, text, part.offset)
-                continue
-            if scope is None:
-                continue
-            checker = Checker(scope)
-            type_ = checker.check(node)
-            problems = checker.problems
-            if len(parts) > 1 and not problems and not type_.may_be("bool", "string", "int", "double", "number"):
-                message = f"inside a text an expression is a scalar, got {type_}"
-                hint = "let the text consist of the expression alone"
-                problems = [Problem(TYPE, message, node.offset, node.length, hint)]
+            return None
+    whole: Type | None = None
+    for part in parts:
+        if isinstance(part, Part):
+            type_, problems = _checked(part, written, len(parts) == 1, scope)
             for problem in problems:
                 _report(step, problem, place, text, part.offset)
-            if len(parts) == 1 and not problems:
-                types[path] = type_
-    return types
+            whole = type_ if len(parts) == 1 and not problems else None
+    return whole
+
+
+def _checked(part: Part, written: _Text, alone: bool, scope: CheckScope | None) -> tuple[Type | None, list[Problem]]:
+    """Return the type and the problems of one expression; `alone`: it is the whole text."""
+    from tasker.expressions.check import Checker
+    from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
+
+    try:
+        node = parse(part.text)
+    except ExpressionError as error:
+        return None, [error.problem]
+    if scope is None:
+        return None, []
+    checker = Checker(scope)
+    type_ = checker.check(node)
+    if checker.problems:
+        return type_, checker.problems
+    if written.wants is not None and not type_.may_be(written.wants):
+        return type_, [Problem(TYPE, f"{written.what}, got {type_}", node.offset, node.length, None)]
+    if not alone and not type_.may_be("bool", "string", "int", "double", "number"):
+        message = f"inside a text an expression is a scalar, got {type_}"
+        hint = "let the text consist of the expression alone"
+        return type_, [Problem(TYPE, message, node.offset, node.length, hint)]
+    return type_, []
 
 
 def _report(step: StepDraft, problem: Problem, place: Position, text: str, offset: int) -> None:
@@ -96,23 +206,33 @@ def types_of_names(input_schema: Any) -> dict[str, Type]:
     return {"input": type_of_schema(input_schema), "task": task, "attempt": INT}
 
 
-def type_of_result(type_: StepType | None, result_schema: Any) -> Type:
-    """Return the type of `steps.NAME`: the result of a step, or the list of the results of a batch_worker."""
+def type_of_result(type_: StepType | None, result_schema: Any, repeated: bool) -> Type:
+    """Return the type of `steps.NAME`: the result of a step, or the list of the results of a batch_worker.
+
+    `repeated`: the step has `for_each`, so that each instance stores a list.
+    """
     from tasker.expressions.types import ANY, list_of, type_of_schema
 
+    if repeated and type_ is not None and type_.is_pattern:
+        return type_of_schema(result_schema).fields[RESULTS]
     result = ANY if type_ is None or type_.expands else type_of_schema(result_schema)
     return list_of(result) if type_ is not None and type_.is_pattern else result
 
 
 def types_of_inputs(plan: Plan, step: StepPlan) -> dict[str, Type]:
     """Return the types of those inputs of a compiled step that consist of one expression."""
-    from tasker.expressions.check import Checker, CheckScope
+    from tasker.expressions.check import Checker
+    from tasker.expressions.check_scope import CheckScope
     from tasker.expressions.mapping import Part, split_text
     from tasker.expressions.syntax import parse
 
-    above = plan.above.of(step.name)
-    results = {name: type_of_result(plan.by_name[name].type, plan.by_name[name].result_schema) for name in above}
+    above = [plan.by_name[name] for name in plan.above.of(step.name)]
+    results = {
+        other.name: type_of_result(other.type, other.result_schema, other.for_each is not None) for other in above
+    }
     scope = CheckScope(types_of_names(plan.input_schema), results, step=step.name)
+    if step.for_each is not None:
+        scope = with_item(scope, step.for_each.items, step.for_each.name)
     types = {}
     for name, value in (step.inputs or {}).items():
         parts = split_text(value) if isinstance(value, str) else ()
@@ -121,31 +241,51 @@ def types_of_inputs(plan: Plan, step: StepPlan) -> dict[str, Type]:
     return types
 
 
+def with_item(scope: CheckScope, items: str, name: str) -> CheckScope:
+    """Return the scope of the inputs of a step with `for_each`: it has the item and its position, too."""
+    from tasker.expressions.check import Checker
+    from tasker.expressions.syntax import ExpressionError, parse
+    from tasker.expressions.types import ANY, INT, union
+
+    try:
+        type_ = Checker(scope).check(parse(items))
+    except ExpressionError:
+        type_ = ANY
+    item = union(*(member.item or ANY if member.name == "list" else ANY for member in type_.alternatives))
+    return replace(scope, names={**scope.names, name: item, "index": INT})
+
+
 class _Scopes:
     """Scopes of the expressions of each step."""
 
-    def __init__(self, graph: DependencyGraph, document: Mapping[str, Any]) -> None:
-        self._graph, self._above = graph, Ancestry(graph.parents)
+    def __init__(self, graph: DependencyGraph, document: Mapping[str, Any], strict: bool) -> None:
+        self._graph, self._above, self._strict = graph, Ancestry(graph.parents), strict
         self._names = types_of_names(document.get("input_schema"))
         self._results = {
-            name: type_of_result(step.type, step.values.get("result_schema")) for name, step in graph.steps.items()
+            name: type_of_result(step.type, step.values.get("result_schema"), "for_each" in step.values)
+            for name, step in graph.steps.items()
         }
 
     def know_result(self, step: StepDraft, types: Mapping[Path, Type], scope: CheckScope) -> None:
         """Note the type of a built-in step's result, for the steps below."""
-        if (type_ := type_of_builtin_result(step, types, scope)) is not None:
+        if "for_each" not in step.values and (type_ := type_of_builtin_result(step, types, scope)) is not None:
             self._results[step.name] = type_
 
     def of(self, step: StepDraft) -> CheckScope:
-        from tasker.expressions.check import CheckScope
+        from tasker.expressions.check_scope import CheckScope
 
-        return CheckScope(
+        scope = CheckScope(
             names=self._names,
             steps=_ResultsAbove(step.name, self._graph, self._above, self._results),
             uncertain=_Uncertain(step.name, self._graph),
             known=self._graph.steps,
-            step=step.name,
+            step=step.title,
+            strict=self._strict,
         )
+        if step.made_for is None and step.type is not None and step.type.is_pattern and "for_each" in step.values:
+            each = step.values["for_each"]
+            return with_item(scope, each["in"], each.get("as", "item"))
+        return scope
 
 
 class _ResultsAbove(Mapping[str, Any]):

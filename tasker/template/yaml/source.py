@@ -18,6 +18,8 @@ from tasker.template.yaml.recovery import Recovery
 BRACES = re.compile(r"(?:^|[:,\[]\s|-\s)\s*(\{\{.*?)\s*(?:\s#.*)?$")
 EXPRESSION = re.compile(r"(?:^|[:,\[{]\s*|-\s)\s*(\$\{.*?)\s*(?:\s#.*)?$")
 """Expression that begins an unquoted value."""
+CONDITION = re.compile(r"(?:^|[{,\s-])(?:when|in|for_each):\s+(?![\[{|>&*])(.+?)(?:,\s*\w+:\s.*|\s*\}\s*\]?|\s+#.*)?$")
+"""Unquoted condition or list, up to the next key of its rule."""
 EXPRESSION_PART = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[{}]")
 COLON_IN_VALUE = "mapping values are not allowed here"
 HINTS = {
@@ -50,6 +52,8 @@ def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, repor
     line = line_of(recovery.text, location.line)
     if expression := EXPRESSION.search(line):
         return _report_expression(expression, line, mark, recovery, report)
+    if (condition := CONDITION.search(line)) and not _is_quoted(condition[1]):
+        return _report_expression(condition, line, mark, recovery, report)
     if "'\\t'" in problem:
         report.add("T002", "a tab where YAML allows only spaces", location, "indent and separate with spaces")
         return recovery.remove_tab(location, mark.index)
@@ -73,6 +77,10 @@ def _report_expression(expression: re.Match[str], line: str, mark: Mark, recover
     report.add("T090", message, Position(mark.line + 1, column + 1, 2), f"write {fixed.strip()}")
     whole = Position(mark.line + 1, column + 1, len(text))
     return recovery.remove_braces(whole, mark.index - mark.column + column)
+
+
+def _is_quoted(text: str) -> bool:
+    return len(text) > 1 and text[0] in "'\"" and text[0] == text[-1] and text[0] not in text[1:-1]
 
 
 def _closing_brace(text: str) -> int | None:

@@ -105,3 +105,46 @@ NESTED_CASES = [
     tiers("uk", 20_000, 40, "UK", "senior", (*SENIOR, PLACE)),
     tiers("apac_in_small_letters", 20_000, 40, "apac", "senior", (*SENIOR, PLACE)),
 ]
+
+
+ROUTED = ("score", "route", "reserve.each", "reserve_001", "reserve_002", "reserve_003", "wrap.when", "confirm")
+ROUTING_CASES = [
+    Case(
+        "routed_small",
+        "order_routing",
+        (*ROUTED, "wrap"),
+        results={
+            "confirm": {
+                "text": "order ORD-7: 2 lines reserved, 1 missing",
+                "reservations": ["RES-ORD-7-0-DESK-1x1", "RES-ORD-7-2-LAMP-3x2"],
+                "checked": False,
+                "wrapped": True,
+            }
+        },
+        holds={
+            "route": {"rule": 3, "reason": "small and harmless"},
+            "wrap.when": {"reason": "input.gift && steps.score.total > 20.0 is true"},
+        },
+    ),
+    Case(
+        "routed_to_the_manager_without_a_gift",
+        "order_routing",
+        ("score", "route", "manual_check", "reserve.each", "reserve_001", "wrap.when", "confirm"),
+        {"gift": False, "lines": [{"sku": "DESK-1", "quantity": 3, "price": 480}]},
+        holds={"route": {"rule": 2, "reason": "total 1440"}, "confirm": {"checked": True, "wrapped": False}},
+    ),
+    Case(
+        "routed_to_both_checks",
+        "order_routing",
+        ("score", "route", "manual_check", "fraud_check", "reserve.each", "reserve_001", "wrap.when", "confirm"),
+        {"gift": False, "lines": [{"sku": "NUT-1", "quantity": 60, "price": 0}]},
+        holds={"route": {"rule": 1, "reason": "risk 95"}, "fraud_check": {"checked_by": "fraud team"}},
+    ),
+    Case(
+        "routed_without_lines",
+        "order_routing",
+        ("score", "route", "reserve.each", "reserve_001", "wrap.when", "confirm"),
+        {"lines": []},
+        holds={"reserve_001": {"results": []}, "confirm": {"text": "order ORD-7: 0 lines reserved, 0 missing"}},
+    ),
+]

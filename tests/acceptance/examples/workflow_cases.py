@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.acceptance.examples.cases_approval import APPROVAL_CASES, NESTED_CASES
+from tests.acceptance.examples.cases_approval import APPROVAL_CASES, NESTED_CASES, ROUTING_CASES
 from tests.acceptance.examples.cases_batch import CHECKPOINT_CASES, COMBINED_CASES
 from tests.acceptance.examples.cases_commerce import CHECKOUT_CASES, ORDER_CASES
 from tests.acceptance.examples.cases_math import MATH_CASES
@@ -22,6 +22,7 @@ CASES = [
     *SYNC_CASES,
     *APPROVAL_CASES,
     *NESTED_CASES,
+    *ROUTING_CASES,
     *COMBINED_CASES,
     *CHECKPOINT_CASES,
     *REPORT_CASES,

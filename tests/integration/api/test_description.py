@@ -20,6 +20,7 @@ from tasker.server.application import SUBJECTS, application, described
 from tasker.server.auth.gate import REQUIRED
 from tasker.server.openapi import page
 from tasker.server.sockets import HttpServer, listen
+from tests.support.tables import for_each
 from tools.openapi import FILE, current
 
 PUBLIC = ("/health", "/live", "/ready", "/metrics", "/openapi.json", "/docs", "/api-docs")
@@ -43,7 +44,7 @@ def test_the_route_of_a_request_is_looked_for_once_in_one_list() -> None:
     assert described().router.routes == [route for module in SUBJECTS for route in module.routes.routes]
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{sorted(route.methods)[0]} {route.path}")
+@for_each(ROUTES)
 def test_every_route_names_its_permission_or_is_open_to_everybody(route: APIRoute) -> None:
     permission = (route.openapi_extra or {}).get(REQUIRED)
 

@@ -134,8 +134,9 @@ async def test_a_wait_that_gives_up_says_which_task_how_it_stands_and_how_to_wai
             await app.wait(task, timeout=0.01)
         await app.tasks.cancel(task)
         cancelled = await app.wait(task, timeout=0)
-        with pytest.raises(TaskNotFound):
-            await app.wait(NOBODY, timeout=0)
+        for read in (app.wait(NOBODY, timeout=0), app.tasks.state(NOBODY), app.tasks.report(NOBODY)):
+            with pytest.raises(TaskNotFound):
+                await read
 
     assert cancelled.status == "cancelled"
     assert str(caught.value) == (

@@ -273,7 +273,7 @@ def test_a_missing_queue_lacks_everything_that_waits() -> None:
 def test_a_queue_that_was_never_used_is_shown_with_its_readers_on_this_provider(database_url: str) -> None:
     told("status", url=database_url)
     with psycopg.connect(database_url) as connection:
-        for kind, backend in (("worker", "pgmq"), ("orchestrator", "pgmq"), ("worker", "redis")):
+        for kind, backend in (("worker", "pgmq"), ("worker", "pgmq"), ("orchestrator", "pgmq"), ("worker", "redis")):
             connection.execute(
                 "insert into tasker.workers (worker_uuid, kind, host, pid, version, namespaces, concurrency, backend, "
                 "beat_at, lease_until, started_at) values (gen_random_uuid(), %s, 'here', 7, '1', array['fresh'], 1, "
@@ -284,6 +284,6 @@ def test_a_queue_that_was_never_used_is_shown_with_its_readers_on_this_provider(
     found = {queue["queue"]: (queue["depth"], queue["readers"]) for queue in report("pgmq", database_url)["queues"]}
     (line,) = (line for line in told("status", url=database_url).splitlines() if line.startswith("worker_fresh_queue"))
 
-    assert found["worker_fresh_queue"] == (0, 2)
+    assert found["worker_fresh_queue"] == (0, 3)
     assert found["orchestration_step_results"] == (0, 1)
-    assert line.split() == ["worker_fresh_queue", "0", "-", "-", "-", "2", "0"]
+    assert line.split() == ["worker_fresh_queue", "0", "-", "-", "-", "3", "0"]

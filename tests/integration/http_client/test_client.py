@@ -57,6 +57,7 @@ async def test_a_task_is_created_waited_for_and_read(client: HttpClient) -> None
     (audit,) = await client.get_step_audit_history(created.task_uuid, steps[1].step_uuid)
     assert (audit.step_name, audit.success) == ("charge", True)
     assert (await client.health_check()).healthy
+    assert (await client.is_live(), await client.is_ready()) == (True, True)
 
 
 async def test_graph_of_a_template_comes_in_the_form_that_was_asked_for(client: HttpClient) -> None:
@@ -334,7 +335,9 @@ async def test_the_waiting_twin_does_the_same(http_server: HttpServer) -> None:
         with SyncHttpClient(http_server.address) as client:
             task = client.create_task("orders", namespace="shop", context={"amount": 16})
             events = [event.kind for event in client.stream(task.task_uuid)]
-            return client.wait(task.task_uuid).status, [events[-1]]
+            status = client.wait(task.task_uuid).status
+            client.close()  # and once more at the end of the block
+        return status, [events[-1]]
 
     assert await asyncio.to_thread(use) == ("complete", ["end"])
     asynchronous = {name for name in dir(HttpClient) if not name.startswith("_")} - set(dir(SyncHttpClient))

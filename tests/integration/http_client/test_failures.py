@@ -18,6 +18,7 @@ from tasker.clock import BackoffPolicy
 from tasker.errors import (
     DatabaseUnavailable,
     DuplicateTask,
+    InputInvalid,
     NotAuthenticated,
     NotPermitted,
     NotStorable,
@@ -57,6 +58,8 @@ def client_of(url: str, **options: Any) -> HttpClient:
         (refusal(401, "token_expired", "the token is over"), NotAuthenticated, "the token is over"),
         (refusal(403, "forbidden", "tasks:read is missing"), NotPermitted, "tasks:read"),
         (refusal(400, "a_new_code", "no"), UsageError, "no"),
+        (refusal(400, "input_invalid", "no integer"), InputInvalid, "no integer"),
+        (refusal(400, "too_many_streams", "no more"), TooManyRequests, "no more"),
         (refusal(500, "a_new_code", "no"), TaskerError, "no"),
         (refusal(503, "not_ready", "it starts"), ServerUnreachable, "it starts"),
         (b"220 mail.example.com ESMTP\r\n", ServerUnreachable, "closed the connection"),

@@ -41,7 +41,7 @@ MOVING = re.compile(
     r'"(submitted|failed_attempts)": \d+|in the last minute .*|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00)?|\d\d:\d\d:\d\d(\.\d+)?"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00(:00)?)?|\d\d:\d\d:\d\d(\.\d+)?"
 )
 """What is another number at another moment."""
 HERE = re.compile(
@@ -55,6 +55,7 @@ def without_moments(answer: tuple[int, str, str]) -> tuple[int, str, str]:
     code, *texts = answer
     found: dict[str, str] = {}
     named = [UUID.sub(lambda uuid: found.setdefault(uuid[0], f"uuid {len(found)}"), text) for text in texts]
+    named = [re.sub(r"\x1b\[(\d+)m", r"<\1>", text) for text in named]
     output, errors = (re.sub(r" +|─+", " ", HERE.sub("here", MOVING.sub("moment", text))) for text in named)
     return code, output, errors
 
@@ -67,10 +68,10 @@ class Served:
     url: str = ""
     tasks: dict[str, list[str]] = field(default_factory=dict)
 
-    def invoke(self, place: str, *arguments: str) -> Result:
+    def invoke(self, place: str, *arguments: str, color: bool = False, stdin: str | None = None) -> Result:
         """Run `tasker ARGUMENTS` on the database or through the server, as the environment says."""
         environment = {"DATABASE_URL": self.database, "TASKER_URL": self.url if place == "server" else ""}
-        return CliRunner().invoke(cli, arguments, env=environment)
+        return CliRunner().invoke(cli, arguments, env=environment, color=color, input=stdin)
 
 
 @pytest.fixture(scope="module")

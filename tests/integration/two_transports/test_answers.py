@@ -127,6 +127,8 @@ class Shown(HTMLParser):
         self._is_script = tag == "script"
         values = dict(attrs)
         shown = [f"{name}={values[name]}" for name in ATTRIBUTES if values.get(name)]
+        if (values.get("class") or "").startswith("state "):
+            shown.append(f"class={values['class']}")
         if shown and self._is_in_main and values.get("name") != SECRET:
             self.lines.append(f"<{tag} {' '.join(shown)}>")
 

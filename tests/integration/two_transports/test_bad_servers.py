@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -58,6 +59,20 @@ def test_a_bad_answer_is_one_line_and_what_to_do(answer: bytes, code: int, says:
     assert [line.startswith("Hint: ") for line in lines[1:]] == [True] * (hint is not None)
     assert hint is None or hint in lines[1]
     assert says in json.loads(as_json.stdout)["error"]["message"]
+
+
+def test_a_check_of_a_profile_asks_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    loop = LoopThread("scripted")
+    loop.start()
+    server = scripted_server([refusal(503, "not_ready", "it starts")])
+    script = loop.wait(server.__aenter__())
+    assert CliRunner().invoke(cli, ["profile", "add", "here", "--url", script.url]).exit_code == 0
+    check = CliRunner().invoke(cli, ["profile", "check", "here"])
+    loop.wait(server.__aexit__(None, None, None))
+    loop.stop()
+
+    assert (check.exit_code, "it starts" in check.stderr, len(script.heard)) == (1, True, 1)
 
 
 def test_where_nobody_listens_that_is_said() -> None:

@@ -130,6 +130,14 @@ AT_ANOTHER_MOMENT = [
     "top --once",
     "top --once --format json",
 ]
+ON_THE_DATABASE = [
+    "db check",
+    "db check --format json",
+    "db check --repair",
+    "db check --repair --format json",
+    "db prune --completed-days 1 --dry-run",
+    "db prune --completed-days 1 --dry-run --format json",
+]
 BY_SPEED = {"analytics bottlenecks --format json", "top --once", "top --once --format json"}
 """Not recorded: what was done in the last seconds, and an order by duration."""
 CHANGING = {
@@ -162,6 +170,7 @@ CHANGING = {
         "dlq open TASK --notes look",
         'dlq update TASK --metadata {"ticket":7} --format json',
         "dlq update TASK --notes found --by ada",
+        "dlq update TASK --metadata -",
         "dlq update TASK --status manually_resolved",
         "dlq update TASK --status solved",
         "dlq update TASK",
@@ -184,7 +193,7 @@ CHANGING = {
 def told(served: Served, place: str, command: str, **names: str) -> tuple[int, str, str]:
     named = {purpose.upper(): tasks[0] for purpose, tasks in served.tasks.items()} | names
     words = [named.get(word, word) for word in command.split()]
-    result = served.invoke(place, *words)
+    result = served.invoke(place, *words, color=True, stdin='{"ticket": 8}')
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stdout, result.stderr
 
@@ -216,6 +225,8 @@ def test_commands_print_what_is_recorded_over_both_transports(served: Served) ->
             )
             assert server == database, command
             record(texts, command, database)
+    for command in ON_THE_DATABASE:
+        record(texts, command, without_moments(told(served, "database", command)))
     assert_recorded("commands", texts)
 
 

@@ -31,13 +31,11 @@ from tests.support.model.parts import (
     Step,
     Task,
     failure,
-    rank,
     serves,
 )
+from tests.support.model.releasing import yields
 
 Room = Callable[[str], int]
-ROTATION_S = 2.0
-"""By how much the rotation over tasks may change the order of held steps."""
 
 
 class Model:
@@ -239,14 +237,6 @@ class Model:
         """Whether a claim puts the step of a hint back among those that are held."""
         return self.is_paused(step) or step.task.plan.namespace in self.ordered
 
-    def yields(self, step: Step) -> bool:
-        """Whether the step is not handed over, because a more urgent one waits."""
-        namespace = step.task.plan.namespace
-        return namespace in self.ordered and any(
-            held.task.priority > step.task.priority and held.task.plan.namespace == namespace and not held.paused
-            for held in self.held()
-        )
-
     def is_marked(self, step: Step) -> bool:
         """Whether a pause of less than its namespace holds the step: only then its row says so."""
         return any(pause.holds(step) for pause in self.pauses if pause.template or pause.task)
@@ -261,26 +251,8 @@ class Model:
         """The namespaces whose held steps have room again: half of the window is free."""
         room = self.room(hands.window, released=True)
         waiting = {step.task.plan.namespace for step in self.held() if not self.is_paused(step)}
-        return {
-            name for name in waiting & set(hands.namespaces) if room(name) * 2 >= hands.window or name in self.ordered
-        }
-
-    def releases(self, chosen: Sequence[Step], hands: Hands) -> None:
-        """These held steps were released: as many as there is room for, those that wait longest or are most urgent."""
-        waiting = claimed = 0
-        for namespace in hands.namespaces:
-            held = [step for step in self.held() if step.task.plan.namespace == namespace and not self.is_paused(step)]
-            now = [step for step in chosen if step.task.plan.namespace == namespace]
-            if namespace in self.ordered:
-                held = [step for step in held if serves(hands, step)]
-                waiting, claimed = waiting + len(held), claimed + len(now)
-            else:
-                room = self.room(hands.window, released=True)(namespace)
-                assert len(now) == min(len(held), room), (namespace, [s.key for s in now])
-            if now:
-                last = max(map(rank, now)) - ROTATION_S
-                assert all(rank(step) >= last for step in held if step not in now)
-        assert claimed == min(hands.slots, waiting), (claimed, hands, waiting)
+        waiting &= set(hands.namespaces)
+        return {name for name in waiting if room(name) * 2 >= hands.window or name in self.ordered}
 
     def follows(self, step: Step, result: Any) -> bool:
         """False for a decision or batchable step that says nothing, or that stands too deep."""
@@ -377,7 +349,7 @@ class Model:
         """Hand over what the caller can run, the most urgent first; queue what finds room; hold the rest. `first` were
         held, and are the most urgent ones."""
         served = [s for s in ready if s.task.plan.namespace in hands.namespaces and serves(hands, s)]
-        able = [s for s in served if not self.is_paused(s) and (s in first or not self.yields(s))]
+        able = [s for s in served if not self.is_paused(s) and (s in first or not yields(self, s))]
         taken = [s for s in able if s.key in claims]
         left = [s for s in able if s.key not in claims]
         assert len(taken) == len(claims) == min(hands.slots, len(able)), (sorted(claims), [s.key for s in able], hands)

@@ -13,6 +13,7 @@ from tasker.template.plan import Plan
 from tests.support.model.expiry import expire, expired
 from tests.support.model.model import Model
 from tests.support.model.parts import QUEUED, Hands, Key, Pause, Step
+from tests.support.model.releasing import check_release
 from tests.support.world.parts import Call
 
 
@@ -89,7 +90,7 @@ class Observer:
     def backlog(self, args: dict[str, Any], answer: Answer) -> None:
         moved = [self.names[row["step"]] for row in answer.get("claims") or ()] + self._keys(answer)
         chosen = [self.model.step(key) for key in moved]
-        self.model.releases(chosen, self._hands(args))
+        check_release(self.model, chosen, self._hands(args))
         self._write(args, answer, [(step, {"kind": "unhold", "k": step.token}) for step in chosen])
 
     def park(self, args: dict[str, Any], answer: Answer) -> None:

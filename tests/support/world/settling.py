@@ -32,6 +32,14 @@ def hold_both(world: World, worker: Worker, pair: tuple[Step, Step]) -> list[tup
     return [held[step.key] for step in pair if step.key in held and step.state == RUNS]
 
 
+def take_first(world: World, worker: Worker) -> None:
+    """The worker claims what it finds first: of the hints, or, without any, of what is held."""
+    if world.mail.hints:
+        world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
+    else:
+        world.release_held(worker, list(world.namespaces.values()))
+
+
 class Settling:
     """Brings every task to its end. `ending_of` says what an attempt comes to; all else is drawn from `random`."""
 

@@ -132,8 +132,7 @@ class World:
 
     def release_held(self, worker: Worker, ids: Sequence[int]) -> None:
         """Held steps go into the queue, or to the worker."""
-        args = {**self.caller_fields(worker), "namespace_ids": list(ids), "turn": 0}
-        answer = self.run(self.engine.call("backlog", args))
+        answer = self.run(self.engine.call("backlog", {**self.caller_fields(worker), "namespace_ids": list(ids)}))
         self.check()
         self._hold(worker, answer.get("claims") or [])
 
@@ -375,7 +374,7 @@ class World:
 
     def caller_fields(self, worker: Worker, slots: int | None = None) -> dict[str, Any]:
         """The caller's part of the arguments: by default with all its free slots."""
-        return {**self._caller(worker, slots).args(), "limit": ALL}
+        return {**self._caller(worker, slots).args(), "limit": ALL, "turn": 0}
 
     def _register(self, worker: Worker) -> None:
         self._numbers += 1

@@ -40,12 +40,14 @@ def test_clients_keep_every_field_of_an_answer(kind: type[Any]) -> None:
     assert {public for _, public, _ in published_fields(kind)} == schema["properties"].keys()
 
 
-async def test_progress_has_what_its_handler_reported() -> None:
+async def test_progress_has_what_its_handler_reported_and_other_events_are_skipped() -> None:
     async def lines() -> AsyncIterator[str]:
         for data in ({"items_processed": 3}, {"done": 2, "total": 8, "message": "halfway"}):
             common = {"step": "count", "step_uuid": "u", "at": "2026-01-31T12:00:00Z", "worker_uuid": None}
             for line in ("event: progress", f"data: {json.dumps({**common, **data})}", ""):
                 yield line
+        for line in ("event: progress", "", "event: unheard_of", "data: {}", ""):
+            yield line
 
     counted, reported = [event async for event in read_events(lines())]
     assert (counted.items_processed, counted.reported) == (3, None)

@@ -12,6 +12,7 @@ import pytest
 from tests.support.monitoring.promql import Scrapes, Vector
 from tests.support.monitoring.promtool import differences
 from tests.support.repository import ROOT
+from tests.support.tables import for_each
 from tools.monitoring.alerts import ALERTS
 from tools.monitoring.catalogue import METRICS, Told
 from tools.monitoring.dashboard import dashboard
@@ -209,7 +210,7 @@ def told(metric: Told, value: int) -> str:
     return "".join(f"{metric.name}_bucket{{{end}}} {value}\n" for end in ends)
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@for_each(EXPRESSIONS)
 def test_several_servers_that_tell_the_same_of_the_fleet_change_no_answer(expression: str) -> None:
     def asked(*servers: str) -> set[tuple[frozenset[tuple[str, str]], float]]:
         scrapes = Scrapes()

@@ -12,6 +12,7 @@ from tasker.engine.states.step import STEP, StepState
 from tasker.engine.states.step_changes import CHANGES, LETTERS, PLACES, StepChangeKind, parking_path
 from tasker.engine.states.task import TASK, TERMINAL, TaskState, task_path
 from tests.support import paths
+from tests.support.tables import for_each
 
 MOVES: list[tuple[str, StepChangeKind]] = [*CHANGES.items(), *PLACES.items()]
 BY_HAND = {
@@ -47,7 +48,7 @@ def _by_hand() -> Iterator[tuple[str, tuple[Any, ...]]]:
 ALL = dict(_by_hand())
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each(ALL)
 def test_a_path_written_by_hand_is_legal(name: str) -> None:
     machine: Machine[Any, Any] = TASK if name.startswith("TASK_") else STEP
     kind = TaskState if name.startswith("TASK_") else StepState

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tasker.expressions.check import Checker, CheckScope
+from tasker.expressions.check import Checker
+from tasker.expressions.check_scope import CheckScope
 from tasker.expressions.evaluation import Expression
 from tasker.expressions.types import ANY, Type, fits, type_of_schema
 from tasker.expressions.values import EvaluationError

@@ -7,11 +7,12 @@ import pytest
 
 import tasker.errors as errors
 from tasker.errors import ErrorClassifier, MissingCallable, TaskerError
+from tests.support.tables import for_each
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, TaskerError)]
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@for_each(CLASSES)
 def test_every_error_says_what_happened_and_what_to_do(cls: type[TaskerError]) -> None:
     error = cls("it broke", hint="mend it")
     assert str(error) == "it broke"
@@ -24,7 +25,7 @@ def test_every_error_says_what_happened_and_what_to_do(cls: type[TaskerError]) -
     }
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@for_each(CLASSES)
 def test_every_error_survives_the_way_to_another_process(cls: type[TaskerError]) -> None:
     error = cls("it broke", error_code="E1", retry_after=3)
     again = pickle.loads(pickle.dumps(error))

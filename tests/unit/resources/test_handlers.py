@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,10 +40,23 @@ def test_handlers_whose_resources_are_missing_are_neither_served_nor_resolved() 
     handlers = registry("orders")
     assert "by_class" in handlers.served_handlers()
     assert "count" not in handlers.served_handlers()
-    assert handlers.lacking() == {"count": ["crm"]}
+    assert handlers.lacking() == ["count crm"]
     with pytest.raises(ResourceMissing, match="uses the resource `crm`, which this process does not have"):
         handlers.of_step(step_plan(callable="count"))
-    assert registry("orders", "crm").lacking() == {}
+    assert registry("orders", "crm").lacking() == []
+
+
+def test_a_step_that_names_a_missing_resource_is_refused_and_told_once() -> None:
+    handlers = registry("orders")
+    step = replace(step_plan(callable="tasker.http"), inputs={"resource": "mail"})
+    before = handlers.revision
+    for _ in range(2):
+        with pytest.raises(ResourceMissing, match="`mail`"):
+            handlers.of_step(step)
+    assert handlers.lacking() == ["count crm", "tasker.http mail"]
+    assert "tasker.http" in handlers.served_handlers()
+    assert handlers.revision == before + 1
+    assert registry("mail").of_step(step)
 
 
 def test_a_test_gives_a_handler_its_resources() -> None:

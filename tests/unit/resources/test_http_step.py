@@ -201,7 +201,14 @@ async def test_too_many_pages_and_too_large_a_response_are_refused(monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"base_url": "ftp://x"}, {"base_url": "crm"}, {"base_url": "http://x", "baerer": "y"}]
+    "settings",
+    [
+        {},
+        {"base_url": "ftp://x"},
+        {"base_url": "crm"},
+        {"base_url": "http://a:b@x"},
+        {"base_url": "http://x", "baerer": "y"},
+    ],
 )
 def test_a_wrong_table_is_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):

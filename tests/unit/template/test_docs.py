@@ -15,6 +15,7 @@ from tasker.template.model import TEMPLATE
 from tasker.template.report import render_text
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.value_kinds import Choice, ListOf, MapOf, ValueKind
+from tests.support.tables import for_each
 from tests.unit.template.support import steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "templates.md").read_text()
@@ -43,7 +44,7 @@ def test_there_are_snippets() -> None:
     assert len(SNIPPETS) >= 6
 
 
-@pytest.mark.parametrize("word", sorted({*words_of(TEMPLATE), *RETRY_PROFILES}))
+@for_each(sorted({*words_of(TEMPLATE), *RETRY_PROFILES}))
 def test_every_key_word_and_profile_is_explained(word: str) -> None:
     assert re.search(rf"`[^`\n]*\b{word}\b[^`\n]*`", PAGE)
 

@@ -60,3 +60,13 @@ def test_dot_is_a_directed_graph_with_dashed_edges() -> None:
 def test_a_chain_of_thousands_is_drawn_without_recursion() -> None:
     chain = "".join(f"- {{name: s{i}, handler: h, dependencies: [{f's{i - 1}' if i else ''}]}}\n" for i in range(1100))
     assert draw_text(plan_of(steps(chain))).count("└─") == 1099
+
+
+def test_text_shows_conditions_and_lists() -> None:
+    text = """
+    - {name: pay, handler: h, when: input.amount > 0}
+    - {name: ship, handler: h, dependencies: [pay], for_each: {in: input.lines, as: line}}
+    """
+    drawn = draw_text(plan_of(steps(text)))
+    assert "pay.when  [decision]  if input.amount > 0" in drawn
+    assert "ship.each  [batchable]  for each line in input.lines" in drawn

@@ -145,6 +145,43 @@ def test_unclosed_expression_names_the_comment_as_its_possible_reason() -> None:
     assert "` #` begins a comment" in str(problem.hint)
 
 
+STRICT = """\
+name: shop
+namespace: demo
+version: 1.0.0
+input_schema:
+  type: object
+  required: [id]
+  properties: {id: {type: string}, spare: {}, key: {type: string}}
+steps:
+  - {name: open, handler: h, inputs: {x: "${input.id}"}}
+  - name: quote
+    handler: h
+    dependencies: [open]
+    inputs: {x: "${steps.open.a.b}", y: "${steps.open.a.c}"}
+    concurrency: {key: input.key, limit: 1}
+    result_schema: {type: object, required: [total], properties: {total: {type: integer}, note: {}}}
+  - {name: pay, handler: h, dependencies: [quote], when: steps.quote.total > 0, inputs: {x: 1}}
+"""
+
+
+def test_strict_check_names_what_is_not_described_and_what_nothing_reads() -> None:
+    problems = [(d.code, d.message, d.line) for d in compile_text(STRICT, strict=True).diagnostics]
+    assert problems == [
+        ("T078", "nothing reads `input.spare`", 7),
+        ("T077", "no schema describes `steps.open`", 13),
+        ("T077", "no schema describes `steps.open`", 13),
+        ("T078", "nothing reads `note` of the result of `quote`", 15),
+    ]
+    assert compile_text(STRICT).diagnostics == ()
+
+
+def test_strict_check_says_nothing_of_values_that_a_handler_may_read() -> None:
+    text = STRICT.replace(", inputs: {x: 1}", "")
+    codes = [d.code for d in compile_text(text, strict=True).diagnostics]
+    assert codes == ["T077", "T077"]
+
+
 TRAPS = [
     ("${input.id ? 'b' : 'c'}", "\"${input.id ? 'b' : 'c'}\""),
     ("{y: ${input.id}}", '{y: "${input.id}"}'),

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tasker.template import CompileResult, compile_text, render_text, to_json, to_sarif
+from tasker.template import CompileResult, compile_text, render_text, to_sarif
 from tasker.template.diagnostics import CODES
 from tasker.template.model import TEMPLATE
 from tasker.template.report import template_schema
@@ -32,36 +32,6 @@ def test_an_excerpt_is_left_out_without_the_source() -> None:
     (diagnostic,) = compile_text("").diagnostics
     text = render_text([diagnostic], {})
     assert text == ("<string>:1:1: error[T010]: the file holds no template\n  = hint: a template starts with `name:`")
-
-
-def test_json_has_every_field_of_every_diagnostic() -> None:
-    result = compiled(DATA / "bad" / "typos.yaml")
-    found = json.loads(to_json(result.diagnostics))
-    assert len(found) == len(result.diagnostics)
-    assert found[0] == {
-        "code": "T026",
-        "severity": "error",
-        "message": "`order flow` is not a valid name here",
-        "file": "typos.yaml",
-        "line": 1,
-        "column": 7,
-        "length": 10,
-        "hint": "use letters, digits, `_`, `-` and `.`, without spaces",
-    }
-
-
-def test_sarif_names_rules_levels_and_places() -> None:
-    result = compiled(DATA / "bad" / "typos.yaml")
-    log = json.loads(to_sarif(result.diagnostics))
-    (run,) = log["runs"]
-    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert log["version"] == "2.1.0"
-    assert rules == sorted({d.code for d in result.diagnostics})
-    for found, diagnostic in zip(run["results"], result.diagnostics, strict=True):
-        region = found["locations"][0]["physicalLocation"]["region"]
-        assert rules[found["ruleIndex"]] == found["ruleId"] == diagnostic.code
-        assert found["level"] == diagnostic.severity
-        assert (region["startLine"], region["startColumn"]) == (diagnostic.line, diagnostic.column)
 
 
 def test_the_sarif_of_nothing_is_a_log_without_results() -> None:

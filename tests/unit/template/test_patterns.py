@@ -25,6 +25,7 @@ from tasker.template.schema_limits import PatternRefused, compiled, search
         (r"^\é$", ["é"], ["e"]),
         (r"a\Z", ["ba"], ["a\n"]),
         (r"^(?P<year>[0-9]+)(?i:x)$", ["1X"], ["X"]),
+        ("^(ab){1000}$", ["ab" * 1000], ["ab"]),
         ("", [""], []),
     ],
 )

@@ -288,3 +288,32 @@ def test_a_jitter_is_a_word_or_a_share_and_survives_being_stored(written: str, j
     plan = plan_of(step(f"retry: {{jitter: {written}}}"))
     assert plan.steps[0].retry.jitter == jitter
     assert Plan.from_json(plan.to_json()) == plan
+
+
+CONDITIONAL = """
+- {name: quote, handler: h}
+- {name: pay, handler: h, dependencies: [quote], when: input.amount > 0}
+- {name: work, handler: h, dependencies: [quote], when: input.amount > 1, for_each: input.items}
+- {name: end, type: deferred, handler: h, dependencies: [pay, work]}
+"""
+
+
+def test_convergence_of_a_conditional_step_waits_for_its_condition() -> None:
+    plan = plan_of(steps(CONDITIONAL))
+    assert {step.name: step.depends_on for step in plan.steps} == {
+        "quote": (),
+        "pay.when": ("quote",),
+        "pay": ("pay.when",),
+        "work.when": ("quote",),
+        "work.each": ("work.when",),
+        "work": ("work.each",),
+        "end": ("pay", "work", "pay.when", "work.when"),
+    }
+    assert plan.entries == {"pay": "pay.when", "work": "work.when"}
+
+
+def test_lost_worker_of_a_condition_costs_an_attempt_and_not_the_step() -> None:
+    plan = plan_of(steps(CONDITIONAL) + "defaults: {on_worker_lost: fail, retry: {max_attempts: 1}}\n")
+    condition, step = plan.by_name["pay.when"], plan.by_name["pay"]
+    assert (condition.on_worker_lost, condition.retry.max_attempts) == ("retry", 3)
+    assert (step.on_worker_lost, step.retry.max_attempts) == ("fail", 1)

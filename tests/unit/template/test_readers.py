@@ -25,6 +25,8 @@ NOT_ACTING = {"template"}
 
 READERS = {
     "Plan": {"plan"},
+    "Rule": {"rule"},
+    "ForEach": {"each"},
     "StepPlan": {"step", "plan_step", "pattern", "above"},
     "RetryPolicy": {"policy", "retry"},
     "BatchSettings": {"advice"},
@@ -114,6 +116,10 @@ INSTEAD: dict[str, dict[str, Any]] = {
 """What a schedule needs in place of a key."""
 
 
+OTHERWISE = {"when": "input.order_id == ''", "then": [], "else": ["thank"], "in": "[3]"}
+"""Other values of required keys of rules and lists."""
+
+
 def without(location: Location) -> Any:
     data = copy.deepcopy(document())
     inside: Any = data
@@ -121,12 +127,18 @@ def without(location: Location) -> Any:
         inside = inside[part]
     if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate")}:
         inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
+    elif location[-1] in OTHERWISE and ("rules" in location[:-1] or "for_each" in location):
+        inside[location[-1]] = OTHERWISE[str(location[-1])]
     elif location == ("unique", "key"):
         data["unique"] = "while_running"
     elif location == ("tenant", "from"):
         del data["tenant"]
     else:
         del inside[location[-1]]
+    if location[-1] == "rules":
+        inside["handler"] = "orders.Route"
+    if location == ("steps", 0, "inputs"):
+        del data["environments"]["production"]["steps"][1]["inputs"]
     inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}
     if location[-1] == "mode":
         inside.pop("memory_mb", None)  # which needs it

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tasker.template.compile import compile_text
 from tasker.template.diagnostics import CODES, WARNINGS
+from tests.support.tables import for_each
 from tests.unit.template import cases
 from tests.unit.template.cases import Case
+from tests.unit.template.cases_of_conditions import CONDITIONS
 from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.support import marked, place
 
-CASES = (*cases.CASES, *EFFECTS)
-FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T086", "T126"}
+CASES = (*cases.CASES, *EFFECTS, *CONDITIONS)
+FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T077", "T078", "T086", "T126"}
 """Codes of files, handlers and plugins, which need more than a text."""
 
 
-def _id(case: Case) -> str:
-    return f"{case.code}-{case.says[:30]}"
-
-
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@for_each(CASES)
 def test_the_problem_is_reported_at_its_place(case: Case) -> None:
     text, expected = marked(case.bad)
     found = [d for d in compile_text(text).diagnostics if d.code == case.code]
@@ -28,7 +24,7 @@ def test_the_problem_is_reported_at_its_place(case: Case) -> None:
     assert case.says in f"{found[0].message} {found[0].hint}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@for_each(CASES)
 def test_nothing_but_the_problem_is_reported(case: Case) -> None:
     result = compile_text(marked(case.bad)[0])
     assert {d.code for d in result.errors or result.diagnostics} == {case.code}
@@ -36,7 +32,7 @@ def test_nothing_but_the_problem_is_reported(case: Case) -> None:
     assert bool(result.plans) == (case.code in WARNINGS or case.code == "T031")
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@for_each(CASES)
 def test_what_comes_near_is_not_reported(case: Case) -> None:
     result = compile_text(case.good)
     assert case.code not in {d.code for d in result.diagnostics}

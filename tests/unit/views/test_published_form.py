@@ -18,6 +18,7 @@ from tasker.server.operation_routes import published_type
 from tasker.server.rendering import Json
 from tasker.views.dead_letters import DeadLetter
 from tasker.views.model import Keys, decode, encode, is_camel_case, published, without_none
+from tests.support.tables import for_each
 
 OPERATIONS = [member for _, member in getmembers_static(HttpClient) if isinstance(member, Operation)]
 PLAIN: dict[Any, Any] = {str: "text", int: 3, float: 1.5, bool: True, datetime: datetime(2026, 1, 31, 12, tzinfo=UTC)}
@@ -48,9 +49,9 @@ def sample(kind: Any, *, full: bool) -> Any:
     return {"a": [1]} if kind is Any else PLAIN[kind]
 
 
-@pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
-def test_answers_are_decoded_as_they_were(operation: Operation[..., object], full: bool) -> None:
+@for_each([(operation, full) for operation in OPERATIONS for full in (True, False)])
+def test_answers_are_decoded_as_they_were(case: tuple[Operation[..., object], bool]) -> None:
+    operation, full = case
     value = sample(operation.answer, full=full)
     sent = json.loads(Json(encode(operation.answer, value)).body)
 
@@ -58,7 +59,7 @@ def test_answers_are_decoded_as_they_were(operation: Operation[..., object], ful
     TypeAdapter(published_type(operation.answer)).validate_python(sent)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+@for_each(OPERATIONS)
 def test_answers_have_exactly_the_described_fields(operation: Operation[..., object]) -> None:
     sent = json.loads(Json(encode(operation.answer, sample(operation.answer, full=True))).body)
     schema = TypeAdapter(published_type(operation.answer)).json_schema()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasker.server.web.site import FOLDER
+from tests.support.tables import for_each
 from tools import vendor
 
 OWN = sorted(
@@ -40,7 +41,7 @@ def test_a_file_that_was_changed_or_that_nobody_named_is_found(tmp_path: Path, m
     assert second == "stranger.js is not named in vendored.toml"
 
 
-@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
+@for_each(OWN)
 def test_nothing_of_ours_names_another_site(path: Path) -> None:
     text = path.read_text().replace("http://www.w3.org/2000/svg", "")
     assert ELSEWHERE.findall(text) == []

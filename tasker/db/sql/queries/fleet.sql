@@ -104,6 +104,7 @@ join tasker.templates t on t.template_id = ts.template_id
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 left join (tasker.workers w join tasker.worker_callables c on c.worker_uuid = w.worker_uuid)
   on w.kind = 'worker' and w.stopped_at is null and w.draining_at is null and w.lease_until > tasker.now()
-  and ns.name = any (w.namespaces) and ts.handler = any (c.callables)
+  and ns.name = any (w.namespaces)
+  and (ts.handler = any (c.callables) or ts.handler in ('tasker.rules', 'tasker.for_each'))
   and (ts.template_id || ':' || ts.ordinal) <> all (w.unserved)
 where ts.template_id = %(template)s group by ts.name

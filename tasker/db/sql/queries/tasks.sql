@@ -121,9 +121,8 @@ select jsonb_build_object('status', t.state, 'finished', t.complete, 'total', t.
     select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'template_step', ts.name, 'state', s.state,
       'attempts', s.attempts, 'max_attempts', s.max_attempts, 'at', s.updated_at, 'started_at', s.started_at,
       'due_at', s.due_at, 'items_processed', k.checkpoint->'items_processed',
-      'reported', tasker.reported(p, s),
-      'unserved', case when s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s)
-        then tasker.served_by(ts) end,
+      'reported', tasker.reported(p, s), 'unserved', case when s.ordinal = any (u.ordinals)
+        and tasker.has_no_live_worker(s) then tasker.served_by(ts) end,
       'error', case when tasker.step_is_failed(s.state) then (
         select (array_agg(jsonb_build_object('type', x.error->>'error_type', 'message', x.error->>'message',
           'attempt', x.attempt) order by x.failure_id desc))[1]

@@ -16,7 +16,14 @@ from tasker.server.auth.gate import caller_of, needs
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
 from tasker.server.web.presenters import graph
-from tasker.server.web.presenters.task import ShownTask, commands_of, rows_of, step_commands
+from tasker.server.web.presenters.task import (
+    ShownTask,
+    commands_of,
+    expressions_of,
+    rows_of,
+    step_commands,
+    step_plan_of,
+)
 from tasker.server.web.presenters.timeline import timeline
 from tasker.server.web.rendering import page
 from tasker.server.web.route import page_router
@@ -171,8 +178,15 @@ async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, 
         return None
     program, uuid = program_of(request), report.task_uuid
     reasons = [] if report.finished else (await program.tasks.explain(uuid, name)).reasons
+    plan = await program.pinned_plan(uuid)
+    planned = step_plan_of(plan, step)
+    handler_inputs = None
+    if planned.inputs is not None:
+        handler_inputs = await program.views.inputs(uuid, step.step_uuid)
     return {
         "step": step,
+        "expressions": expressions_of(plan, planned),
+        "handler_inputs": handler_inputs,
         "explained": reasons,
         "inputs": {above: report.steps[above].result for above in step.depends_on if above in report.steps},
         "lines": await _lines(request, uuid, name, "debug"),

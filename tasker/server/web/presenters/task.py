@@ -11,6 +11,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.step import SATISFYING, StepState
 from tasker.engine.states.task import StepCounts
 from tasker.services.wording import SYMBOLS, URGENCY, duration, folded, span
+from tasker.template.plan import Plan, StepPlan
 from tasker.views.fleet import Pause
 from tasker.views.tasks import StepReport, TaskReport
 
@@ -195,3 +196,23 @@ def label(state: str) -> str:
 
 def shape(state: str) -> str:
     return SHAPES.get(state) or SYMBOLS.get(state, "▶")
+
+
+def step_plan_of(plan: Plan, step: StepReport) -> StepPlan:
+    """Return the step of the template that a step was made from; an instance of a batch worker has another name."""
+    return plan.by_name.get(step.name) or plan.by_name[step.name.rpartition("_")[0]]
+
+
+def expressions_of(plan: Plan, step: StepPlan) -> list[tuple[str, str]]:
+    """Return the conditions and the list of a step, each with its label."""
+    entry = plan.by_name[plan.entries.get(step.name, step.name)]
+    shown = [("Only if", entry.rules[0].when or "")] if entry is not step and entry.rules else []
+    for number, rule in enumerate(step.rules, 1):
+        condition = "otherwise" if rule.when is None else f"if {rule.when}"
+        because = f", because: {rule.because}" if rule.because else ""
+        shown.append((f"Rule {number}", f"{condition} then {', '.join(rule.then) or 'nothing'}{because}"))
+    if (each := step.for_each) is not None:
+        size = f", {each.batch_size} in one step" if each.batch_size > 1 else ""
+        collects = ", failures are collected" if each.on_error == "collect" else ""
+        shown.append(("For each", f"{each.name} in {each.items}{size}{collects}"))
+    return shown

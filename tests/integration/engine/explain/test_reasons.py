@@ -214,14 +214,10 @@ def test_a_held_step_says_how_many_are_ahead_of_it(told: Told) -> None:
 
 
 def test_a_step_says_how_many_go_before_it_in_an_ordered_namespace(told: Told) -> None:
-    lab = told.lab
-    at_work(lab.one, "w1")
+    at_work((lab := told.lab).one, "w1")
     lab.submit(lab.chain(1), *({"priority": 10} for _ in range(3)))
-    last = lab.submit_one(lab.chain(1), priority=-10)
-
-    assert told.sentence(last, "s0").startswith(
-        f"ready since 12:00:00, waits for a free slot behind 3 steps of {lab.namespace} that are more urgent or older; "
-    )
+    words = f"waits for a free slot since 12:00:00, behind 3 steps of {lab.namespace} that are more urgent or older"
+    assert told.sentence(lab.submit_one(lab.chain(1), priority=-10), "s0").startswith(words)
 
 
 def test_a_queued_step_without_free_slots_says_so(told: Told) -> None:

@@ -18,14 +18,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.support.model.expiry import expired
 from tests.support.model.graph import CHOOSERS
-from tests.support.model.parts import DONE, ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
+from tests.support.model.parts import ENDED, PARKED, RUNS, Ending, Step, Task, pauses_of
 from tests.support.random_plans import Scenario
 from tests.support.servers import brokers
 from tests.support.world.failover import lose_claim
 from tests.support.world.intruders import DEEDS, deciding, deed, moments
 from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
-from tests.support.world.rerunning import rerun
-from tests.support.world.settling import Settling, hold_both, rivals
+from tests.support.world.rerunning import rerun, to_rerun
+from tests.support.world.settling import Settling, hold_both, rivals, take_first
 from tests.support.world.templates import FAILURES, NAMESPACES, TIMES, templates
 from tests.support.world.world import World
 
@@ -99,9 +99,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: 0 < len(self.model.tasks) < TASKS + 2)
     @rule(data=st.data())
     def rerun(self, data: st.DataObject) -> None:
-        failed = self.model.steps("error")
-        reusing = [step for step in failed if any(other.state in DONE for other in step.task.steps.values())]
-        rerun(self.world, data.draw(st.sampled_from(sorted(reusing or failed or self.model.steps(), key=_key))))
+        rerun(self.world, data.draw(st.sampled_from(sorted(to_rerun(self.model), key=_key))))
 
     @precondition(lambda self: self.model.tasks)
     @rule(data=st.data(), scope=st.sampled_from(["namespace", "template", "step", "task"]))
@@ -138,10 +136,7 @@ class Machine(RuleBasedStateMachine):
     def work(self, data: st.DataObject, n: int, queued: bool) -> None:
         """The worker takes what it finds first and brings what it has."""
         world, worker = self.world, self.world.workers[n]
-        if world.mail.hints:
-            world.claim(worker, world.mail.hints[: max(1, worker.slots - len(worker.running))])
-        else:
-            world.release_held(worker, list(world.namespaces.values()))
+        take_first(world, worker)
         attempts = [attempt for attempt in worker.running if not attempt.parked]
         for attempt in attempts:
             self.end(attempt, data)

@@ -137,6 +137,20 @@ def test_steps_of_a_worker_that_finishes_are_handed_on_with_their_permits(lab: L
     assert lab.observer.rows("select claimed from tasker.limit_permits") == [(True,)]
 
 
+@pytest.mark.parametrize("most", [None, 10])
+def test_steps_claimed_from_the_backlog_are_no_longer_unclaimed(lab: Lab, most: int | None) -> None:
+    at(lab, 0)
+    lab.window = 1
+    declare(lab, concurrency=most, rate=10.0, burst=3.0)
+    submit(lab, using(lab, "payments"), 3)
+    due(lab.one)
+    lab.one.claim()
+
+    assert lab.one.call("backlog", lab.one.args(slots=2))["claims"]
+    unclaimed = "select from tasker.limit_permits p join tasker.workflow_steps s on s.workflow_step_uuid = p.subject"
+    assert lab.observer.rows(f"{unclaimed} where not p.claimed and s.state = 'in_progress'") == []
+
+
 def test_a_limit_that_gains_a_number_counts_what_begins_from_then_on(lab: Lab) -> None:
     at(lab, 0)
     declare(lab, rate=10.0, burst=5.0)

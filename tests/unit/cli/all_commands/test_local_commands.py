@@ -29,6 +29,7 @@ profile use prd
 profile list --format json
 profile list
 profile check --profile prd
+profile add sealed --url https://tasker.example --ca-file nothing
 profile remove open
 profile remove open
 profile list --format json
@@ -50,6 +51,15 @@ config diff development production --format json
 config generate --context worker --output merged.toml
 config generate --context worker --environment production
 config explain common.database.url --file merged.toml
+config diff development merged.toml
+config show common.queues.pgmq --file merged.toml
+config show common.queues.pgmq --file merged.toml --context orchestration
+config show common.queues.pgmq --file merged.toml --environment production
+config generate --context worker --output config/tasker/worker-test.toml
+config generate --context worker --output config/tasker/comon.toml
+config generate --context worker --output config/tasker/base/comon.toml
+config validate --format json
+config validate --environment test
 auth show-permissions
 auth show-permissions --format json
 auth create-api-key --name ada --permissions tasks:red
@@ -58,6 +68,7 @@ new hello
 new hello
 new second --dir secret
 template validate hello
+template register
 template graph hello
 template show nothing
 task list --profile nothing

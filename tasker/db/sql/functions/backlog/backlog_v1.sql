@@ -1,7 +1,7 @@
 -- Releases backlogged steps by rank while their namespaces have room. First sets aside the unserved ones
 -- among those next by rank (and a few more), so that they take no room. Of ordered namespaces it claims the
 -- next steps for the free slots of the caller (tasker.next_ordered).
--- p_args: as advance_v1 without items, limit, and turn (the ordered namespace to begin with; default: random).
+-- p_args: as advance_v1 without items, limit, turn (the ordered namespace to begin with; default: random).
 -- Returns: as advance_v1, with released, and passed_over (true: steps of tasks that other transactions have
 --   locked are next in an ordered namespace).
 create or replace function tasker.backlog_v1(p_args jsonb) returns jsonb

@@ -11,8 +11,8 @@ begin
 end
 $$;
 
--- True if a step of this priority is not handed off, because one of higher priority waits to be claimed in its
--- namespace. The age of steps does not count here: a task goes on where it runs beside tasks that are as
+-- True if a step of this priority is not handed off, because one of higher priority waits to be claimed in
+-- its namespace. The age of steps does not count here: a task goes on where it runs beside tasks that are as
 -- urgent. Rows of other namespaces have no priority, so this is one probe of an index without them.
 create or replace function tasker.yields(p_namespace int, p_priority int) returns boolean
 language sql stable as $$
@@ -20,9 +20,9 @@ language sql stable as $$
     where b.namespace_id = p_namespace and b.priority > p_priority and not b.paused and b.unserved is null)
 $$;
 
--- The next steps of ordered namespaces, by rank, as items of advance_v1: at most `p_slots`, an equal share for
--- each namespace, and unused shares for the others, beginning with the one of number `p_turn`. Left out are
--- steps that the caller does not serve, and those of tasks that another transaction has locked, among the
+-- The next steps of ordered namespaces, by rank, as items of advance_v1: at most `p_slots`, an equal share
+-- for each namespace, and unused shares for the others, beginning with the one of number `p_turn`. Left out
+-- are steps that the caller does not serve, and those of tasks that another transaction has locked, among the
 -- first of each namespace: another claim takes the steps behind these.
 -- Locks: tasks (skips).
 -- Returns: the items, null without any; `passed_over`: steps of locked tasks may be claimed later.

@@ -49,8 +49,8 @@ begin
     return tasker.claim_each(p_args);
   end if;
   if exists (select from tasker.pauses) or exists (select from tasker.task_namespaces n where n.ordered
-      and n.namespace_id = any (array(select i::int from jsonb_array_elements_text(p_args->'namespace_ids') i)))
-  then
+      and n.namespace_id = any (array(
+        select i::int from jsonb_array_elements_text(p_args->'namespace_ids') i))) then
     v_paused := tasker.paused_of(array(select s.workflow_step_uuid from tasker.workflow_steps s
       where s.workflow_step_uuid = any (v_steps) and s.state = 'enqueued'));
     v_early := array(select s.workflow_step_uuid from tasker.workflow_steps s

@@ -4,9 +4,9 @@
 -- that it would take itself. A test compares the outcomes of both.
 -- Locks: task, steps.
 -- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; no
---   more urgent step waits (tasker.yields); the task has only steps of its template, which have no inputs of their own and no gates; each claim is the
---   caller's; and all steps that wait for these are pending and were never claimed, so that they have no
---   position and have lost no worker.
+--   more urgent step waits (tasker.yields); the task has only steps of its template, which have no inputs of
+--   their own and no gates; each claim is the caller's; and all steps that wait for these are pending and
+--   were never claimed, so that they have no position and have lost no worker.
 create or replace function tasker.advance_simple(p_args jsonb, p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare

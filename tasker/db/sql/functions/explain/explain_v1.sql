@@ -219,7 +219,7 @@ as $$
           'handlers', case when g.reason in ('nobody', 'unserved') then (
           select jsonb_agg(distinct ts.handler) from unnest(g.ordinals) as o (ordinal)
           join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal) end,
-          'lacking', case when g.reason = 'unserved' then (   -- resources that workers with a handler do not have
+          'lacking', case when g.reason = 'unserved' then (   -- resources that workers with it lack
           select jsonb_agg(distinct split_part(l.pair, ' ', 2)) from unnest(g.ordinals) as o (ordinal)
           join tasker.template_steps ts on ts.template_id = t.template_id and ts.ordinal = o.ordinal
           join alive w on w.serves

@@ -183,14 +183,13 @@ $$;
 
 -- Places steps that wait for a permit and now have theirs, or are paused. Those that cannot be moved at the
 -- moment lose their permits again.
--- Locks: as advance_v1, which waits for none of them; permits of these steps.
+-- Locks: as advance_v1, which waits for none of them.
 create or replace function tasker.place_granted(p_steps uuid[], p_args jsonb) returns jsonb
 language plpgsql as $$
 declare
   v_lock_ms constant int := 1000;   -- with it, rows that others have locked are passed over
   v_answer jsonb;
   v_refused uuid[];
-  v_claimed uuid[];
 begin
   v_answer := tasker.advance_v1(p_args - '{repairs,note,events}'::text[]
     || jsonb_build_object('wait', false, 'grants', false,
@@ -207,14 +206,6 @@ begin
       -- of a step that waits no more
       and v_answer->'verdicts'->>w.workflow_step_uuid::text in ('stale', 'cancelled');
   end if;
-  v_claimed := array(select (c->>'step')::uuid
-    from jsonb_array_elements(nullif(v_answer->'claims', 'null')) c);
-  delete from tasker.limit_permits p using tasker.limit_rules r   -- as a claim does
-  where r.rule_id = p.rule_id and r.rate is not null and r.max_running is null
-    and p.subject = any (v_claimed);
-  update tasker.limit_permits p set claimed = true from tasker.limit_rules r
-  where r.rule_id = p.rule_id and r.rate is not null and r.max_running is not null
-    and p.subject = any (v_claimed);
   return jsonb_strip_nulls(jsonb_build_object('claims', v_answer->'claims', 'send', v_answer->'send',
     'granted', cardinality(p_steps) - cardinality(v_refused)));
 end

@@ -9,11 +9,19 @@ create or replace function tasker.hand_on_permits(p_judged tasker.judged_change[
   p_placed tasker.placed_step[], p_args jsonb, p_claimed int, p_finished jsonb) returns jsonb
 language plpgsql as $$
 declare
+  v_begun constant uuid[] := array(select p.step_uuid from unnest(p_placed) p where p.place = 'claim');
   v_held uuid[];          -- back in the backlog, or there still
   v_paused uuid[] := '{}';
   v_rules int[];
   v_values text[];
 begin
+  if cardinality(v_begun) > 0 then   -- as claim_v1 does
+    delete from tasker.limit_permits p using tasker.limit_rules r
+    where p.subject = any (v_begun) and r.rule_id = p.rule_id and r.rate is not null
+      and r.max_running is null;
+    update tasker.limit_permits p set claimed = true from tasker.limit_rules r
+    where p.subject = any (v_begun) and r.rule_id = p.rule_id and r.rate is not null and not p.claimed;
+  end if;
   v_held := array(select p.step_uuid from unnest(p_placed) p
     where p.place = 'hold' and p.moved and not p.limited);
   if cardinality(v_held) > 0 and exists (select from tasker.pauses) then

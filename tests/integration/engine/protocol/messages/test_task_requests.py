@@ -327,8 +327,7 @@ async def test_requests_for_a_full_namespace_wait_however_long_it_takes_and_are_
     await desk.send(asking(plan), asking(plan))
     await desk.receive()
     await desk.send(asking(plan), asking(plan))
-    clock = _Settable()
-    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, SHALLOW), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock := _Settable(), SHALLOW), clock)
 
     for _ in range(5):
         assert await desk.receive(inbox) == 2
@@ -350,8 +349,7 @@ async def test_of_the_requests_for_a_full_namespace_the_urgent_ones_are_met(desk
     await desk.receive()
     usual, urgent = asking(plan), asking(plan, options={"priority": 1})
     await desk.send(usual, urgent)
-    clock = _Settable()
-    inbox = desk.requests(SubmissionAdmission(desk.engine, clock, SHALLOW), clock)
+    inbox = desk.requests(SubmissionAdmission(desk.engine, clock := _Settable(), SHALLOW), clock)
 
     assert await desk.receive(inbox) == 2
 
