@@ -9,12 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
+from tasker.operations.tasks import ON_DUPLICATE as WORDS
+from tasker.operations.tasks import OnDuplicate
 from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Priority, Tenant, Text
 from tasker.services.submission.registered import TemplateSubmission
-from tasker.services.submission.submit import OnDuplicate, Submission
+from tasker.services.submission.submit import Submission
 
 MOST_ORDERS = 1000
-ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
+ON_DUPLICATE: dict[str, OnDuplicate] = {published: word for word, published in WORDS.items()}
 
 
 class DescribedTask(BaseModel):
