@@ -178,6 +178,30 @@ def test_locked_tasks_are_passed_over_and_told(lab: Lab) -> None:
     assert answer["passed_over"]
 
 
+def test_a_step_that_another_claim_took_meanwhile_is_told(lab: Lab) -> None:
+    """Else the worker sleeps while steps wait: what it looked at was gone when it had the lock."""
+    first, second = lab.submit(lab.chain(1), {"priority": 1}, {"priority": 1})
+    lab.two.rows("select pg_advisory_lock(7)")
+
+    with lab.transaction(lab.one):
+        lab.one.execute(  # of this transaction alone: between the look and the lock
+            """create or replace function tasker.step_uuid(p_task uuid, p_seq int) returns uuid
+            language plpgsql as $$ begin
+              perform pg_advisory_xact_lock_shared(7);
+              return (left(p_task::text, 30) || lpad(to_hex(p_seq), 6, '0'))::uuid;
+            end $$"""
+        )
+        late = lab.later(lab.one.call, "backlog", lab.one.args(slots=1))
+        lab.waits(late, lab.one, lab.two)
+        assert [claim["task"] for claim in lab.two.take(1)] == [first]
+        lab.two.rows("select pg_advisory_unlock(7)")
+        answer = late.result(10)
+
+    assert not answer.get("claims")
+    assert answer["passed_over"]
+    assert [claim["task"] for claim in lab.one.take(1)] == [second]
+
+
 def test_an_urgent_task_passes_a_backlog_of_50_000(lab: Lab) -> None:
     lab.window = 500
     plan = lab.chain(1)
