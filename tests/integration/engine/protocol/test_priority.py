@@ -297,6 +297,23 @@ def test_a_namespace_s_backlog_takes_no_room_from_another(lab: Lab) -> None:
         other.close()
 
 
+def test_the_slots_of_an_ordered_namespace_are_not_taken_by_the_backlog_of_a_queue(lab: Lab) -> None:
+    """The steps beyond the window are more urgent, but their namespace has a queue."""
+    lab.window = 2
+    lab.submit(lab.chain(1), *({} for _ in range(6)))
+    lab.lose_hints()
+    other = Lab(lab.url)
+    try:
+        bulk = other.submit_one(other.chain(1), priority=-100)
+        both = [lab.namespace_id, other.namespace_id]
+        answer = lab.one.call("backlog", lab.one.args(slots=1, namespace_ids=both, window=4))
+
+        assert [claim["task"] for claim in answer["claims"]] == [bulk]
+        assert (answer["released"], answer["sent"]) == (3, {lab.namespace: 2})
+    finally:
+        other.close()
+
+
 def test_a_step_that_still_waits_for_a_parent_is_not_released(lab: Lab) -> None:
     task, claims = lab.running(lab.chain(2))
     child = lab.steps(task)["s1"]
