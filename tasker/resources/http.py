@@ -14,7 +14,8 @@ from tasker.outgoing import guarded_transport
 from tasker.secrets import Secret
 
 KEYS = frozenset(("base_url", "headers", "bearer", "basic", "timeout_seconds", "connections", "private_networks"))
-LIMIT_SECONDS = 30
+LIMIT_SECONDS = 20
+"""Default limit of a request: below that of a step, so that a request ends before its step is stopped."""
 LARGEST_BODY = 10 * 1024 * 1024
 """Largest response in bytes."""
 OWN_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
