@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from time import monotonic
 from typing import Any
 from urllib.parse import unquote
@@ -97,15 +98,27 @@ def make_http(settings: Mapping[str, Any]) -> HttpResource:
     if "bearer" in settings:
         headers["authorization"] = f"Bearer {_revealed(settings['bearer'])}"
     basic = settings.get("basic")
+    networks = settings.get("private_networks", ())
+    if not isinstance(networks, list | tuple):
+        raise ConfigurationError(f"private_networks: expected a list, got {networks!r}")
     return HttpResource(
         base,
-        transport=guarded_transport(
-            settings.get("private_networks", ()), connections=int(settings.get("connections", 10))
-        ),
-        limit=float(settings.get("timeout_seconds", LIMIT_SECONDS)),
+        transport=guarded_transport(networks, connections=int(_number(settings, "connections", 10))),
+        limit=_number(settings, "timeout_seconds", LIMIT_SECONDS),
         headers=headers,
         auth=httpx.BasicAuth(_revealed(basic["user"]), _revealed(basic["password"])) if basic else None,
     )
+
+
+def _number(settings: Mapping[str, Any], key: str, default: float) -> float:
+    value = settings.get(key, default)
+    try:  # a placeholder of the configuration is a text
+        number = 0.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if not 0 < number < inf:
+        raise ConfigurationError(f"{key}: expected a number above 0, got {value!r}")
+    return number
 
 
 def _revealed(value: Any) -> str:

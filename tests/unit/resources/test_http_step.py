@@ -250,3 +250,19 @@ async def test_another_kind_of_resource_is_refused() -> None:
     with pytest.raises(TaskerError, match="not of the kind http"):
         HttpRequest().call(step_context({"resource": "crm"}, resources={"crm": object()}))
     assert HttpResource.kind == "http"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("timeout_seconds", "soon", "timeout_seconds: expected a number above 0, got 'soon'"),
+        ("timeout_seconds", 0, "timeout_seconds: expected a number above 0, got 0"),
+        ("connections", True, "connections: expected a number above 0, got True"),
+        ("private_networks", "10.0.0.0/8", "private_networks: expected a list, got '10.0.0.0/8'"),
+    ],
+)
+def test_a_table_with_a_wrong_type_is_refused_with_its_key(key: str, value: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make_http({"base_url": "https://crm.example.com", key: value})
+    assert refused.value.message == says
+    make_http({"base_url": "https://crm.example.com", "connections": "5", "timeout_seconds": "2.5"}).close()
