@@ -118,7 +118,7 @@ class Limited(RuleBasedStateMachine):
         with self._checked():
             self.claims += [(session, claim) for claim in self._try(lambda: session.claim(slots), session) or ()]
 
-    @rule(worker=st.integers(0, 1), slots=st.integers(0, 3))
+    @rule(worker=st.integers(0, 1), slots=st.integers(0, 4))
     def release_backlog(self, worker: int, slots: int) -> None:
         session = self.workers[worker]
         with self._checked():
@@ -235,8 +235,7 @@ class Limited(RuleBasedStateMachine):
         for _ in range(200):
             one.set_time(3600)
             one.call("due", one.args())
-            one.call("backlog", one.args(slots=50))  # of a namespace with priorities, it claims
-            one.claim(50)
+            one.take(50)
             for (task,) in observer.rows(open_tasks, self.lab.namespace_id):
                 for row in self.lab.steps(str(task)).values():
                     if row.state == "in_progress":
