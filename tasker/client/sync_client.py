@@ -11,11 +11,13 @@ from tasker.client.http_client import HttpClient
 from tasker.client.task_events import TaskEvent
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
+from tasker.operations.events import EventOperations
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import Operation, SyncCaller
 from tasker.operations.steps import StepOperations
 from tasker.operations.tasks import TaskOperations
 from tasker.operations.templates import TemplateOperations
+from tasker.views.events import PublishedEvent
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -25,6 +27,7 @@ class SyncHttpClient(
     SyncCaller,
     AnalyticsOperations,
     DeadLetterOperations,
+    EventOperations,
     FleetOperations,
     StepOperations,
     TaskOperations,
@@ -63,7 +66,7 @@ class SyncHttpClient(
         """Iterate over the events of a task; see `HttpClient.stream`."""
         return self._each(self._original.stream(task_uuid, after))
 
-    def stream_events(self, **which: Any) -> Iterator[dict[str, Any]]:
+    def stream_events(self, **which: Any) -> Iterator[PublishedEvent]:
         """Iterate over domain events; see `HttpClient.stream_events`."""
         return self._each(self._original.stream_events(**which))
 
@@ -76,9 +79,6 @@ class SyncHttpClient(
             if self._loop.running:
                 self._loop.wait(events.aclose())
 
-    list_events = sync_method(HttpClient.list_events)
-    list_event_subscribers = sync_method(HttpClient.list_event_subscribers)
-    replay_events = sync_method(HttpClient.replay_events)
     create_task = sync_method(HttpClient.create_task)
     create_tasks = sync_method(HttpClient.create_tasks)
     request_task = sync_method(HttpClient.request_task)

@@ -18,6 +18,9 @@ from tasker.views.tasks import Task, TaskCancelled, TaskPage, TaskReport
 MOST_STEPS = 1000
 """Of one answer; `more_steps` says how many follow."""
 MOST_IDENTIFIERS = 100
+OnDuplicate = Literal["refuse", "return"]
+ON_DUPLICATE: Mapping[OnDuplicate, str] = {"refuse": "refuse", "return": "return_existing"}
+"""Published words for what an existing task of the same identity means to a submission."""
 PREFIX = r"^[0-9a-fA-F-]{1,36}$"
 """Beginning of an identifier: hexadecimal digits, with or without hyphens."""
 

@@ -35,16 +35,16 @@ class DomainEventLog:
         self,
         which: EventFilter = EVERY,
         *,
-        after: int = 0,
+        after: int | None = None,
         limit: int = 50,
         newest: bool = False,
         namespaces: Collection[str] | None = None,
     ) -> EventPage:
         """Return the first events after the position `after`, or the last ones with `newest`; at most `limit` (1 to
         1,000)."""
-        if not 1 <= limit <= MOST or after < 0:
+        if not 1 <= limit <= MOST or (after or 0) < 0:
             raise UsageError(f"a page has 1 to {MOST:,} events, behind a position from 0", hint="see limit and after")
-        args = {**which.args(namespaces), "after": after, "limit": limit, "newest": newest}
+        args = {**which.args(namespaces), "after": after or 0, "limit": limit, "newest": newest}
         return await self._read(args)
 
     async def callback_url(self, task_uuid: str) -> str | None:

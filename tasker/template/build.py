@@ -45,6 +45,8 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         schedules=declared_schedules(document),
         deadline_seconds=document.get("deadline"),
         priority=document.get("priority", 0),
+        release=document.get("release", "by_age"),
+        fairness=_fairness(document.get("fairness")),
         task_events=document.get("task_events", False),
         concurrency=_limit_of_tasks(owner, document.get("concurrency")),
     )
@@ -134,6 +136,13 @@ def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) ->
         return None
     name = f"task {'/'.join(names)}"
     return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
+
+
+def _fairness(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if values is None:
+        return None
+    weights = {value: float(weight) for value, weight in values.get("weights", {}).items()}
+    return {"key": values["key"]["input"], "weights": weights, "default": float(values.get("default", 1))}
 
 
 def _handler(values: Mapping[str, Any], chosen: StepOverrides) -> HandlerRef:

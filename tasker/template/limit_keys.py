@@ -1,11 +1,12 @@
-"""Keys of limits in templates: of steps, attempts, open and unique tasks; and of what a step needs of its worker."""
+"""Keys of limits in templates: of steps, attempts, open and unique tasks; of fairness, and of what a step needs of its
+worker."""
 
 from __future__ import annotations
 
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import LIMIT_NAME, LIMIT_NAME_RULE, MAX_NAME, NAME, NAME_RULE
 from tasker.template.times import DataPlace, InputPlace, Rate
-from tasker.template.value_kinds import Choice, ListOf, Number, Text
+from tasker.template.value_kinds import Choice, ListOf, MapOf, Number, Text
 
 CONCURRENCY = Mapping(
     "`concurrency`",
@@ -43,6 +44,21 @@ RATE_LIMIT = Mapping(
             Number(whole=True, minimum=1, maximum=1_000_000),
             "How many attempts begin at once after a pause; otherwise those of a quarter of a second and one.",
         ),
+    ),
+)
+
+WEIGHT = Number(above=0, maximum=1_000_000)
+FAIRNESS = Mapping(
+    "`fairness`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The place of a value in the input, such as `input.tenant`: the tasks of each value are a flow.",
+            required=True,
+        ),
+        Key("weights", MapOf(WEIGHT), "How many turns single flows get for one of the others, by the value."),
+        Key("default", WEIGHT, "The weight of every other flow.", default=1),
     ),
 )
 

@@ -15,6 +15,7 @@ from tasker.template.foreign_keys import (
 )
 from tasker.template.limit_keys import (
     CONCURRENCY,
+    FAIRNESS,
     NAMED_LIMIT,
     NEEDS_OF_WORKERS,
     RATE_LIMIT,
@@ -348,6 +349,14 @@ TEMPLATE = Mapping(
             "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
             default=0,
         ),
+        Key(
+            "release",
+            Choice(("by_age", "finish_started_first")),
+            "Which of its steps are next among tasks that are as urgent: those that wait longest, or those of the task "
+            "that was submitted first.",
+            default="by_age",
+        ),
+        Key("fairness", FAIRNESS, "Whose steps are claimed in turn where many wait: one flow for each value of a key."),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),

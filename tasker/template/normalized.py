@@ -45,6 +45,8 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
             "deadline": None if plan.deadline_seconds is None else duration_text(plan.deadline_seconds),
             "priority": plan.priority or None,
+            "release": None if plan.release == "by_age" else plan.release,
+            "fairness": _fairness(plan),
             "task_events": plan.task_events or None,
             "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
@@ -111,6 +113,13 @@ def _limit_of_tasks(plan: Plan) -> dict[str, Any]:
         return {}
     key = None if limit.key is None else place_text(limit.key)
     return _without_empty({"key": key, "limit": limit.max_running, "on_limit": limit.on_limit})
+
+
+def _fairness(plan: Plan) -> dict[str, Any]:
+    if (fairness := plan.fairness) is None:
+        return {}
+    key = place_text({"input": fairness["key"]})
+    return _without_empty({"key": key, "weights": fairness["weights"], "default": fairness["default"]})
 
 
 def _named_limit(limit: StepLimit) -> str | dict[str, str]:

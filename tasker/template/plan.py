@@ -275,6 +275,10 @@ class Plan:
     """Time from its start after which the open steps of a task fail; None: never."""
     priority: int = 0
     """Priority of tasks that are submitted without one."""
+    release: str = "by_age"
+    """Age of steps that wait: theirs, or with `finish_started_first` that of their task."""
+    fairness: Mapping[str, Any] | None = None
+    """Turns of flows, as `{key: [name...], weights: {value: weight}, default}`; None: all tasks are one flow."""
     task_events: bool = False
     """Whether the end of a task is a durable event."""
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.errors.remedies import remedy
+from tasker.views.model import published
 
 MOST = 1000
 """Maximum number of events of a page."""
@@ -75,6 +76,15 @@ class EventPage:
 
     events: Sequence[PublishedEvent]
     last: int
+
+
+@published("EventListResponse")
+@dataclass(frozen=True, slots=True)
+class EventList:
+    """Page of events; `last` is the position to continue from, or null for events without a position."""
+
+    events: Sequence[PublishedEvent]
+    last: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "outranked": Reason(
         "waits for a free slot since {since}[, behind {before} of {namespace} that are more urgent or older]"
-        "[; {free} on {workers}]",
+        "[; its flow {flow} is served in turn with others][; {free} on {workers}]",
         "it starts as slots get free; more workers, more slots or a higher priority speed it up",
     ),
     "no_slots": Reason(

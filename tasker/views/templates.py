@@ -153,7 +153,7 @@ def template_detail(plan: Plan, configuration: Mapping[str, Any]) -> TemplateDet
             default_max_attempts=step.retry.max_attempts,
             type=str(step.type),
             handler=step.handler.callable,
-            depends_on=step.depends_on,
+            depends_on=[*step.depends_on],
         )
         for step in plan.steps
     ]

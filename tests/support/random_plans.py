@@ -31,6 +31,8 @@ class Spec:
     delay: float | None = None
     not_before: Mapping[str, Any] | None = None
     limits: tuple[Mapping[str, Any], ...] = ()
+    requires: tuple[str, ...] = ()
+    slots: int = 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
             delay_seconds=spec.delay,
             not_before=spec.not_before,
             limits=tuple(StepLimit(**limit) for limit in spec.limits),
+            requires=spec.requires,
+            slots=spec.slots,
         )
         for ordinal, spec in enumerate(specs)
     )

@@ -215,7 +215,7 @@ task.add_command(refused)
 @click.option("--until", type=since, metavar="2h|7d|DATE", help="Only tasks created before then.")
 @click.option("--open", is_flag=True, help="Only tasks that have not ended.")
 @click.option("--oldest-first", is_flag=True, help="List the oldest first.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of rows.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--offset", type=click.IntRange(0), default=0, help="Number of rows to skip.")
 @FORMAT
 @fleet_options

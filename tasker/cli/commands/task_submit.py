@@ -130,7 +130,7 @@ async def _ask(requester: TaskRequester, target: str, values: dict[str, Any], op
 
 @click.command()
 @click.option("--queue", metavar="NAME", help="Filter by queue.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of rows.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of rows.")
 @FORMAT
 @fleet_options
 def refused(form: str, place: FleetTarget, **which: Any) -> None:

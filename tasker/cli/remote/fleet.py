@@ -164,7 +164,7 @@ class DomainEventService(Protocol):
     """Methods of `tasker.services.domain_events.DomainEventLog`, documented there."""
 
     async def page(
-        self, which: EventFilter = ..., *, after: int = 0, limit: int = 50, newest: bool = False
+        self, which: EventFilter = ..., *, after: int | None = None, limit: int = 50, newest: bool = False
     ) -> EventPage: ...
     async def withheld(self, which: EventFilter = ..., *, limit: int = 50) -> Sequence[PublishedEvent]: ...
     def follow(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasker.cli.remote.events import HttpDomainEvents
 from tasker.cli.remote.schedules import HttpSchedules
@@ -16,6 +16,7 @@ from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
+from tasker.operations.tasks import ON_DUPLICATE
 from tasker.operations.templates import TemplateOperations
 from tasker.services.audit import OperatorAction
 from tasker.services.submission.starts import start_texts
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tasker.services.submission.registered import TemplateSubmission
 
 T = TypeVar("T")
-ANSWERS: Mapping[OnDuplicate, Literal["refuse", "return_existing"]] = {"refuse": "refuse", "return": "return_existing"}
 
 
 class HttpFleet:
@@ -88,7 +88,7 @@ class HttpSubmissions:
         self._client = client
 
     async def submit(self, order: TemplateSubmission, *, on_duplicate: OnDuplicate = "refuse") -> SubmissionResult:
-        answer = await self._client.submit({**_body(order), "on_duplicate": ANSWERS[on_duplicate]})
+        answer = await self._client.submit({**_body(order), "on_duplicate": ON_DUPLICATE[on_duplicate]})
         return _submitted(answer)
 
     async def submit_many(
@@ -96,7 +96,7 @@ class HttpSubmissions:
     ) -> list[SubmissionResult | TaskerError]:
         """Create up to 1,000 tasks; return a result or an error for each."""
         bodies = [_body(order) for order in orders]
-        answer = await self._client.create_tasks(bodies, on_duplicate=ANSWERS[on_duplicate])
+        answer = await self._client.create_tasks(bodies, on_duplicate=on_duplicate)
         return [_answer(result) for result in answer["results"]]
 
 

@@ -27,7 +27,8 @@ class OperationCalls(AsyncCaller):
         """Send the request of the operation. Raises the errors of `HttpConnection.send`."""
         endpoint = operation.endpoint
         values = {
-            parameter.published: _plain(arguments[parameter.published], parameter) for parameter in operation.parameters
+            parameter.published: plain_value(arguments[parameter.published], parameter)
+            for parameter in operation.parameters
         }
         path = sub(r"{(\w+)}", lambda name: segment(values.pop(name[1])), endpoint.path)
         if endpoint.operates and "actor" in values:
@@ -44,7 +45,7 @@ class OperationCalls(AsyncCaller):
         return decoded(kind, answer)
 
 
-def _plain(value: Any, parameter: Parameter) -> Any:
+def plain_value(value: Any, parameter: Parameter) -> Any:
     if parameter.param.form == "seconds" and value is not None:
         return f"{value:.3f}s"
     return value.isoformat() if isinstance(value, datetime) else value

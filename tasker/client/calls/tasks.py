@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
 from tasker.client.calls.operations import OperationCalls, decoded
@@ -16,12 +16,11 @@ from tasker.client.connection import HttpConnection
 from tasker.client.task_events import TaskEvent, read_events
 from tasker.clock import BackoffPolicy
 from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests
-from tasker.operations.tasks import MOST_STEPS, TaskOperations
+from tasker.operations.tasks import MOST_STEPS, ON_DUPLICATE, OnDuplicate, TaskOperations
 from tasker.services.submission.starts import start_texts
 from tasker.template.names import PriorityName
 from tasker.views.tasks import Task, TaskCreated
 
-OnDuplicate = Literal["refuse", "return_existing"]
 STEPS_PAGE = MOST_STEPS
 """Steps of one answer."""
 SLICE_SECONDS = 20.0
@@ -67,7 +66,7 @@ class TaskCalls(OperationCalls, TaskOperations):
         namespace: str = "default",
         context: Mapping[str, Any] | None = None,
         version: str | None = None,
-        reason: str = "Task requested",
+        reason: str = "",
         on_duplicate: OnDuplicate = "refuse",
         wait: float = 0.0,
         **options: Unpack[TaskOptions],
@@ -86,7 +85,7 @@ class TaskCalls(OperationCalls, TaskOperations):
             "initiator": self.initiator,
             "source_system": self.source_system,
             "reason": reason,
-            "on_duplicate": on_duplicate,
+            "on_duplicate": ON_DUPLICATE[on_duplicate],
             **_encoded(options),
         }
         return decoded(TaskCreated, await self.submit(body, wait=wait))
@@ -122,7 +121,7 @@ class TaskCalls(OperationCalls, TaskOperations):
         context: Mapping[str, Any] | None = None,
         version: str | None = None,
         task_uuid: str | None = None,
-        reason: str = "Task requested",
+        reason: str = "",
         **options: Unpack[TaskOptions],
     ) -> str:
         """Request a task from an orchestrator through the server's broker, and return its future identifier.
@@ -150,7 +149,7 @@ class TaskCalls(OperationCalls, TaskOperations):
     ) -> dict[str, Any]:
         """Create up to 1,000 tasks, each with its own outcome in `results`: a failure does not affect the others."""
         common = {"initiator": self.initiator, "source_system": self.source_system}
-        body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": on_duplicate}
+        body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": ON_DUPLICATE[on_duplicate]}
         return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
 
     async def get_task(self, task_uuid: str) -> Task:

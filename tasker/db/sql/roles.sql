@@ -44,6 +44,7 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 -- Only workers run handlers.
 grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
 grant insert on tasker.step_logs to {worker};
+grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 
 -- New tasks: submitted over HTTP, requested by message, or by schedules. A worker leaves schedules to the
 -- others; its templates declare them.
@@ -59,6 +60,7 @@ grant update (cancel_reason) on tasker.task_details to {worker}, {orchestrator};
 grant insert, update on tasker.named_tasks, tasker.templates to {worker}, {api};
 grant insert on tasker.named_steps, tasker.template_steps, tasker.template_edges, tasker.template_events,
   tasker.template_limits to {worker}, {api};
+grant insert, delete on tasker.flow_weights to {worker}, {api};
 grant insert, update on tasker.limit_rules to {worker}, {orchestrator}, {api};
 
 -- Operator actions and replays.
@@ -85,7 +87,7 @@ grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock 
 -- message.
 grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, tasker.template_steps,
   tasker.template_edges, tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves,
-  tasker.step_moves, tasker.ready_backlog, tasker.timers,
+  tasker.step_moves, tasker.timers,
   tasker.enqueue_counters, tasker.workers, tasker.pauses, tasker.unserved_steps, tasker.repairs, tasker.turns,
   tasker.dlq_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings,
   tasker.workflow_step_edges, tasker.task_transitions,
@@ -93,6 +95,8 @@ grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, 
   tasker.v_dlq_dashboard,
   tasker.v_task_staleness_monitoring, tasker.step_progress, tasker.limit_rules to {exporter};
 -- values of keys are data of tasks
+grant select (workflow_step_uuid, task_uuid, namespace_id, rank, paused, unserved, priority)
+  on tasker.ready_backlog to {exporter};
 grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasker.errors import UsageError
 from tasker.logging.trace_context import TraceContext
-from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Tenant, Text
+from tasker.operations.tasks import ON_DUPLICATE as WORDS
+from tasker.operations.tasks import OnDuplicate
+from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Priority, Tenant, Text
 from tasker.services.submission.registered import TemplateSubmission
-from tasker.services.submission.submit import OnDuplicate, Submission
-from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY, PriorityName
+from tasker.services.submission.submit import Submission
 
 MOST_ORDERS = 1000
-ON_DUPLICATE: dict[str, OnDuplicate] = {"refuse": "refuse", "return_existing": "return"}
+ON_DUPLICATE: dict[str, OnDuplicate] = {published: word for word, published in WORDS.items()}
 
 
 class DescribedTask(BaseModel):
@@ -30,7 +31,7 @@ class DescribedTask(BaseModel):
     version: Name | None = Field(None, description="Without one the version that was registered last.")
     context: Any = Field(None, description="The input: an object that fits the template's `input_schema`.")
     configuration: Any = Field(None, description="The same as `context`.")
-    priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] | PriorityName | None = Field(
+    priority: Priority | None = Field(
         None, description="Workers claim steps of higher ones first. Without one, that of the template, usually normal."
     )
     idempotency_key: Name | None = Field(None, description="Tasks of one template and key are one task.")

@@ -12,6 +12,7 @@ from tasker.logging.trace_context import TraceContext, accepted
 from tasker.services.submission.input_keys import LONGEST_TENANT
 from tasker.services.submission.starts import deadline_item
 from tasker.template.durations import parse_duration
+from tasker.template.names import MAX_PRIORITY, MIN_PRIORITY, PRIORITY_EXPECTED, PriorityName, parse_priority
 
 
 def storable_text(value: str) -> str:
@@ -63,6 +64,12 @@ def _deadline(value: str) -> str:
     return value
 
 
+def _priority(value: Any) -> Any:
+    if parse_priority(value) is None:
+        raise ValueError(PRIORITY_EXPECTED)
+    return value
+
+
 def _printable(value: str) -> str:
     if not value.isprintable():
         raise ValueError("expected printable characters")
@@ -73,6 +80,7 @@ Tenant = Annotated[
     str, Field(min_length=1, max_length=LONGEST_TENANT), AfterValidator(storable_text), AfterValidator(_printable)
 ]
 Deadline = Annotated[str, AfterValidator(_deadline), Field(examples=["3d", "2026-01-31T18:00:00Z"], max_length=40)]
+Priority = Annotated[Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] | PriorityName, BeforeValidator(_priority)]
 AwareMoment = Annotated[AwareDatetime, BeforeValidator(_no_number)]
 
 

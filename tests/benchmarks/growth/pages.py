@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tasker.services.tasks.pages import TaskPages
@@ -48,6 +48,22 @@ def held(lab: Lab, count: int) -> None:
     lab.one.execute("vacuum analyze")
 
 
+def ordered(lab: Lab, count: int) -> None:
+    """So many urgent tasks wait in an ordered namespace."""
+    for _ in range(0, count, AT_ONCE):
+        lab.submit(lab.chain(1), *({"priority": 1} for _ in range(min(count, AT_ONCE))))
+    lab.one.execute("vacuum analyze")
+
+
+def fair(lab: Lab, count: int) -> None:
+    """So many tasks of one flow wait, and a few of ten others."""
+    plan = replace(lab.chain(1), fairness={"key": ["tenant"], "weights": {}, "default": 1.0})
+    for _ in range(0, count, AT_ONCE):
+        lab.submit(plan, *({"context": {"tenant": "big"}} for _ in range(min(count, AT_ONCE))))
+    lab.submit(plan, *({"context": {"tenant": f"small {number % 10}"}} for number in range(50)))
+    lab.one.execute("vacuum analyze")
+
+
 def ended(lab: Lab, count: int) -> None:
     """So many tasks have run, every row of them as an engine writes it."""
     for _ in range(0, count, AT_ONCE):
@@ -82,6 +98,11 @@ def pause(lab: Lab) -> None:
 def release(lab: Lab) -> None:
     """Fifty held steps are released."""
     assert lab.one.call("backlog", lab.one.args(window=2000, limit=50))["released"] == 50
+
+
+def claim(lab: Lab) -> None:
+    """Ten steps are claimed from the backlog."""
+    assert len(lab.one.call("backlog", lab.one.args(slots=10))["claims"]) == 10
 
 
 def queues(lab: Lab) -> None:
@@ -175,6 +196,8 @@ CASES = (
     PageCase("mend", "tasks held", 100, 20_000, crowd(held, mend)),
     PageCase("pause", "tasks held", 100, 20_000, crowd(held, pause)),
     PageCase("release", "tasks held", 100, 20_000, crowd(held, release)),
+    PageCase("claim_ordered", "tasks held", 100, 20_000, crowd(ordered, claim)),
+    PageCase("claim_in_turn", "tasks held", 100, 20_000, crowd(fair, claim)),
     PageCase("queues", "tasks held", 100, 20_000, crowd(held, queues)),
     PageCase("history", "tasks held", 100, 20_000, crowd(held, history)),
     PageCase("progress", "tasks held", 100, 20_000, crowd(held, progress)),

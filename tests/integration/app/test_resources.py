@@ -6,6 +6,9 @@ import base64
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -287,3 +290,57 @@ def test_refused_credentials_are_retried_only_if_they_have_changed(
     step = report.steps["count"]
     assert (report.succeeded, step.attempts) == (attempts == 2, attempts)
     assert step.failures[0]["error_type"] == ("credentials_rotated" if attempts == 2 else "authentication_error")
+
+
+ECHO = """
+name: echo
+namespace: secrets
+version: 1.0.0
+steps:
+  - {name: ask, handler: tasker.http, inputs: {resource: bank, path: /PATH}}
+"""
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A service that shows its caller the credentials that it got."""
+
+    def do_GET(self) -> None:
+        body = f'{{"you": "{self.headers["authorization"]}"}}'.encode()
+        self.send_response(200 if self.path == "/fine" else 422)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@pytest.fixture
+def echo() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Echo)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    serving.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("path", "error"), [("fine", "result_holds_secret"), ("wrong", "permanent_error")])
+def test_a_service_that_echoes_the_credentials_of_a_request_leaks_none(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, echo: str, path: str, error: str
+) -> None:
+    monkeypatch.setenv("BANK_KEY", CANARIES["file"])
+    file = tmp_path / "echo.yaml"
+    file.write_text(ECHO.replace("PATH", path), encoding="utf-8")
+    table = {
+        "kind": "http",
+        "base_url": echo,
+        "bearer": {"secret": "env:BANK_KEY"},
+        "private_networks": ["127.0.0.0/8"],
+    }
+    with tasker.SyncApp(database_url, resources={"bank": table}) as app:
+        (failure,) = app.run(file, {}, timeout=60).steps["ask"].failures
+    assert failure["error_type"] == error
+    assert leaks(str(failure) + rows_of(database_url)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import aclosing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tasker.errors import (
     TooManyRequests,
     UsageError,
 )
+from tasker.views.events import PublishedEvent
 from tests.support.reports import sent_task
 from tests.support.scripted_server import Reply, refusal, reply, scripted_server
 
@@ -198,7 +200,8 @@ async def test_each_event_gives_a_stream_all_its_patience_back(monkeypatch: pyte
 
 
 def domain_event(position: int) -> str:
-    return f"id: {position}\ndata: {json.dumps({'position': position, 'name': 'order.paid'})}\n\n"
+    text = {field.name: "" for field in fields(PublishedEvent)} | {"event_name": "order.paid", "metadata": {}}
+    return f"id: {position}\ndata: {json.dumps({**text, 'position': position})}\n\n"
 
 
 @pytest.mark.parametrize("begin", [(domain_event(6),), ()], ids=["with an event", "without one"])
@@ -210,7 +213,7 @@ async def test_stream_of_domain_events_that_has_begun_is_taken_up_for_ever(
     script = [events(*begin), *away, events(domain_event(7)), *away, events(domain_event(8))]
     async with scripted_server(script) as server, client_of(server.url) as client:
         async with aclosing(client.stream_events(after=5)) as stream:
-            told = [(await anext(stream))["position"] for _ in range(2 + len(begin))]
+            told = [(await anext(stream)).position for _ in range(2 + len(begin))]
         places = [line.split()[1] for each in server.heard for line in each.splitlines() if "event-id" in line.lower()]
     assert told == [*([6] if begin else []), 7, 8]
     assert [places[0], places[1], places[51], places[52], places[-1]] == ["5", *(2 * ["6" if begin else "5"]), "7", "7"]

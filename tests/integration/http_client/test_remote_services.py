@@ -12,11 +12,15 @@ import pytest_asyncio
 import tasker
 from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient
+from tasker.errors import UsageError
 from tasker.operations.analytics import ScalingSettings
+from tasker.server.rendering import Json
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.submit import Submission
 from tasker.template import compile_text
 from tasker.views.dead_letters import DeadLetter
+from tasker.views.model import encode
+from tasker.views.tasks import TaskReport
 from tests.support.registered import submit_registered
 
 LIMITED = """\
@@ -149,3 +153,39 @@ async def test_a_time_without_a_zone_is_in_utc(app: tasker.App, client: HttpClie
     since = newest.requested_at.astimezone(UTC).replace(tzinfo=None)
     assert newest in await client.list_operator_actions(since=since)
     assert await client.list_operator_actions(since=since + timedelta(seconds=60)) == []
+
+
+async def test_tasks_steps_and_templates_are_read_the_same(
+    app: tasker.App, client: HttpClient, entry: DeadLetter
+) -> None:
+    through, task = HttpFleet(client), entry.task_uuid
+    steps = await app.views.steps(task)
+
+    assert await client.get_task(task) == await app.views.task(task)
+    reports = [await through.tasks.report(task), await app.tasks.report(task)]
+    assert reports[0].steps.keys() == reports[1].steps.keys() == {"check", "charge"}
+    assert len({Json(encode(TaskReport, report)).body for report in reports}) == 1
+    assert await through.tasks.history(task) == await app.tasks.history(task)
+    assert await through.views.steps(task) == steps
+    assert await through.views.step(task, steps[0].step_uuid) == steps[0]
+    assert await through.views.audit(task) == await app.views.audit(task)
+    assert await client.get_task_details(task) == await app.views.details(task)
+    assert await client.get_template("shop", "orders", "1.0.0") == await app.template_texts.detail(
+        "shop", "orders", "1.0.0"
+    )
+    there, here = await through.tasks.explain(task), await app.tasks.explain(task)
+    assert replace(there, at=here.at, reasons=here.reasons) == here
+
+
+async def test_what_was_registered_is_answered_the_same(app: tasker.App, client: HttpClient) -> None:
+    there = await client.register_templates(LIMITED, validate_only=True)
+    assert there == await app.template_texts.register(LIMITED, validate_only=True)
+    assert (there.registered, [each.name for each in there.templates]) == (False, ["limited"])
+
+
+async def test_beginnings_of_identifiers_have_bounds_everywhere(app: tasker.App, client: HttpClient) -> None:
+    for read in (client.list_identifiers, app.tasks.starting_with):
+        with pytest.raises(UsageError):
+            await read("x")
+        with pytest.raises(UsageError):
+            await read("01", limit=101)

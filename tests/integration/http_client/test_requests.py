@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasker.client import HttpClient, Retries
-from tasker.client.calls.operators import MoreFilters
-from tasker.client.calls.tasks import TaskFilters, TaskOptions
 from tasker.errors import TaskerError
 from tasker.operations.analytics import ScalingSettings
 from tasker.operations.dead_letters import FailureSelection
@@ -21,7 +19,6 @@ UUID = "01900000-0000-7000-8000-000000000000"
 RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 NOT_SENT = {"close", "connection", "perform", "stream", "wait"}
 """Public names that send nothing of their own, and what asks for longer than a refusal."""
-OPTIONS = (TaskOptions, TaskFilters, MoreFilters)
 VALUES: dict[str, Any] = {
     "schedule": "shop/orders/nightly",
     "deadline": datetime(2026, 1, 31, tzinfo=UTC),
@@ -59,7 +56,7 @@ def _parameters(method: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     optional: dict[str, Any] = {}
     for parameter in inspect.signature(method).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
-            options = next(kind for kind in OPTIONS if kind.__name__ in str(parameter.annotation))
+            options = method.__globals__[str(parameter.annotation).removeprefix("Unpack[").rstrip("]")]
             optional |= {name: _value(name, str(kind), None) for name, kind in options.__annotations__.items()}
         else:
             values = required if parameter.default is parameter.empty else optional

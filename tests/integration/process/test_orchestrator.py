@@ -117,7 +117,7 @@ async def test_the_command_asks_for_a_task_and_refusals_are_listed(database_url:
     [
         ("nonsense", {}, {}, "expected a template file"),
         ("asked/for_it", {"a": float("nan")}, {}, "nan is not a JSON number"),
-        ("asked/for_it", {}, {"priority": "high"}, "priority: expected a whole number"),
+        ("asked/for_it", {}, {"priority": "hihg"}, "or a whole number"),
         ("asked/for_it", {}, {"task_uuid": "7"}, "not a task's identifier"),
     ],
 )

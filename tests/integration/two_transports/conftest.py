@@ -27,6 +27,7 @@ from tests.support.registered import submit_registered
 from tests.support.repository import ROOT
 
 SHOWN = {"amount": 1, "large": 2**70, "small": 1e-7, "text": "é\u2028\N{WATER WAVE}", "nothing": None}
+SCREEN: dict[str, str | None] = {"COLUMNS": "80", "NO_COLOR": None}
 CHANGED = ("first", "second")
 """Schedules that commands change, one over each transport."""
 EACH = 2
@@ -41,7 +42,7 @@ MOVING = re.compile(
     r'"(submitted|failed_attempts)": \d+|in the last minute .*|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00(:00)?)?|\d\d:\d\d:\d\d(\.\d+)?"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d(:\d\d)?)?|\d\d:\d\d:\d\d(\.\d+)?"
 )
 """What is another number at another moment."""
 HERE = re.compile(
@@ -70,7 +71,11 @@ class Served:
 
     def invoke(self, place: str, *arguments: str, color: bool = False, stdin: str | None = None) -> Result:
         """Run `tasker ARGUMENTS` on the database or through the server, as the environment says."""
-        environment = {"DATABASE_URL": self.database, "TASKER_URL": self.url if place == "server" else ""}
+        environment: dict[str, str | None] = {
+            "DATABASE_URL": self.database,
+            "TASKER_URL": self.url if place == "server" else "",
+            **SCREEN,
+        }
         return CliRunner().invoke(cli, arguments, env=environment, color=color, input=stdin)
 
 

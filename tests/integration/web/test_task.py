@@ -218,6 +218,7 @@ async def test_a_result_that_is_none_is_told_and_stays_in_its_field(
     answer = await site.post(f"tasks/{task}/complete-step", **fields)
     assert answer.status_code == 400
     assert told in answer.text
+    assert ("expected an object" in answer.text) == told.startswith("the result is a ")
     assert result[:50] in answer.text
     assert (await app.tasks.report(task)).steps["check"].state == "error"
 

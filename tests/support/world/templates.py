@@ -28,6 +28,9 @@ TIMES: list[dict[str, float]] = [
 ]  # fmt: skip
 """When tasks begin and expire, in seconds."""
 
+PRIORITIES = st.lists(st.sampled_from([0, 0, 0, 3]), min_size=1, max_size=3)
+"""Of tasks that are submitted together."""
+
 EVENTS = st.lists(
     st.builds(
         lambda name, condition: {"name": name, "condition": condition, "delivery_mode": "durable"},

@@ -12,8 +12,9 @@ from uuid import uuid4
 
 import pytest
 
+from tasker.engine.answers import BacklogAnswer
 from tasker.engine.calls import Engine
-from tasker.engine.exchange import AdvanceResult, TaskInputs
+from tasker.engine.exchange import AdvanceResult, ClaimRow, TaskInputs
 from tasker.engine.plans import PlanStore
 from tasker.engine.polling import QueuePoll, QueuePoller
 from tasker.errors import DatabaseUnavailable
@@ -189,6 +190,21 @@ async def test_a_worker_that_found_work_is_not_taken_for_asleep() -> None:
                 await asyncio.sleep(0.001)
 
     assert bench.accepted == 1
+
+
+async def test_a_worker_asks_again_soon_when_the_next_steps_belong_to_locked_tasks() -> None:
+    bench = Bench(joined=True)
+    answers = [*[BacklogAnswer(passed_over=True)] * 4, BacklogAnswer(claims=[ClaimRow.parse(ROW)], released=1)]
+
+    async def release(namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
+        return answers.pop(0)
+
+    bench.claimer._release = release
+    bench.database.answers = [{"release": [1]} for _ in answers]
+    with running(bench):
+        async with asyncio.timeout(PATIENCE):
+            while not bench.accepted:
+                await asyncio.sleep(0.001)
 
 
 FOR_EVER_MS = 3_600_000

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from inspect import Parameter, getdoc, getmembers_static, signature
+from typing import get_args
 
 import pytest
 from pydantic import TypeAdapter
 
 from tasker.app.sync_app import SERVICES
 from tasker.client import HttpClient, SyncHttpClient
+from tasker.client.calls.operations import plain_value
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import REQUIRED, Operation
+from tasker.operations.tasks import ON_DUPLICATE, OnDuplicate, TaskOperations
+from tasker.server.shapes.tasks import TaskRequest
 from tasker.server.shapes.texts import Moment
+from tasker.server.streams import seconds_of
 from tasker.services.audit import AuditLog
+from tasker.services.submission.submit import ON_DUPLICATE as SERVICE_CHOICES
+from tasker.services.submission.submit import Submission
 from tests.support.command_line import invoke
 
 OPERATIONS = [member for _, member in getmembers_static(HttpClient) if isinstance(member, Operation)]
@@ -27,6 +34,7 @@ OPTIONS = {
     "dlq staleness --limit": DeadLetterOperations.staleness,
     "dlq groups --limit": DeadLetterOperations.dead_letter_groups,
     "dlq replay --limit": DeadLetterOperations.begin_replay,
+    "task refused --limit": TaskOperations.list_refused_messages,
     "actions --limit": FleetOperations.list_operator_actions,
     "analytics performance --hours": AnalyticsOperations.performance,
     "analytics bottlenecks --hours": AnalyticsOperations.bottlenecks,
@@ -78,6 +86,26 @@ def test_a_group_stands_for_its_fields_and_is_put_together_again() -> None:
         "actor": None,
         "dry_run": True,
     }
+
+
+def test_a_list_of_tasks_has_as_many_rows_wherever_it_is_asked_for() -> None:
+    assert TaskOperations.list_tasks.parameter("per_page").default == 50
+    assert TaskOperations.list_task_summaries.parameter("limit").default == 50
+    assert "default: 50; 1<=x<=10000" in " ".join(invoke("task", "list", "--help").output.split())
+
+
+def test_a_wait_is_a_number_of_seconds_for_programs_and_a_text_for_requests() -> None:
+    operation = TaskOperations.get_task_page
+
+    assert operation.durations == ("wait",)
+    assert plain_value(1.5, operation.parameter("wait")) == "1.500s"
+    assert seconds_of("1.500s") == 1.5
+
+
+def test_words_for_existing_tasks_are_those_of_programs_and_are_published_in_one_place() -> None:
+    assert (*ON_DUPLICATE,) == get_args(OnDuplicate) == SERVICE_CHOICES
+    assert get_args(TaskRequest.model_fields["on_duplicate"].annotation) == (*ON_DUPLICATE.values(),)
+    assert signature(HttpClient.create_task).parameters["reason"].default == Submission({}).reason == ""
 
 
 def test_a_time_without_a_zone_is_in_utc() -> None:

@@ -71,6 +71,7 @@ def test_schema_prints_the_json_schema() -> None:
 
 def test_commands_print_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DATA)
+    monkeypatch.setenv("COLUMNS", "80")
     texts = {}
     for command in (
         "validate bad good",

@@ -131,8 +131,8 @@ def without(location: Location) -> Any:
         inside[location[-1]] = OTHERWISE[str(location[-1])]
     elif location == ("unique", "key"):
         data["unique"] = "while_running"
-    elif location == ("tenant", "from"):
-        del data["tenant"]
+    elif location in {("tenant", "from"), ("fairness", "key")}:
+        del data[location[0]]
     else:
         del inside[location[-1]]
     if location[-1] == "rules":

@@ -53,7 +53,8 @@ create table tasker.task_namespaces (
   mended_at           timestamptz not null default '-infinity',  -- last check by repair_v1
   marks_after         uuid,  -- last backlogged step whose `paused` agrees with the pauses; null: all agree
   -- its steps have no queue: each claim takes the first ones of the backlog (tasker.order_namespace)
-  ordered             boolean not null default false
+  ordered             boolean not null default false,
+  fair_default        float8   -- weight of flows without one of their own, where steps are claimed in turn over flows
 );
 
 -- Names and versions of templates, each with its current plan.
@@ -81,7 +82,9 @@ create table tasker.templates (
   step_count      int not null,
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
-  -- those of all its steps together; 32: its tasks have a unique key, 512: the ends of its tasks are events
+  fairness        text[],                 -- the place of the value in the input that names the flow of a task
+  -- those of all its steps together; 4: its steps have the age of their task, 32: its tasks have a unique key,
+  -- 512: the ends of its tasks are events
   gates           int not null default 0,
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
@@ -523,13 +526,32 @@ create table tasker.ready_backlog (
   rank               double precision not null,
   paused             boolean not null default false,   -- by a pause of less than its namespace (tasker.mark_held)
   unserved           text,  -- "template:ordinal" of a step that waits for a worker with its handler, not for room
-  priority           int    -- of its task, in an ordered namespace
+  priority           int,   -- of its task, in an ordered namespace
+  flow               text   -- in a fair namespace: '=' and the value of its key
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- backlog_v1: the steps that wait for room, by rank, and the first of each unserved kind
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, unserved, rank) where not paused;
 -- a hand-off: whether a more urgent step waits
 create index ready_backlog_urgent on tasker.ready_backlog (namespace_id, priority)
   where priority is not null and not paused and unserved is null;
+-- next_fair: the next flow, and its first steps
+create index ready_backlog_flow on tasker.ready_backlog (namespace_id, flow, rank)
+  where flow is not null and not paused and unserved is null;
+
+-- Fairness: weights of flows, and which flow of a namespace had the last turn.
+create table tasker.flow_weights (
+  namespace_id int not null references tasker.task_namespaces,
+  flow         text not null,
+  weight       float8 not null,
+  primary key (namespace_id, flow)
+);
+create table tasker.flow_turns (
+  namespace_id int primary key references tasker.task_namespaces,
+  after_flow   text not null default '',   -- the last one that had its whole share of the round
+  round        bigint not null default 0,
+  cut_flow     text,                       -- the one that had a part of it
+  cut          int not null default 0      -- as many steps
+) with (fillfactor = 50);
 -- paused_v1, depth_v1
 create index ready_backlog_paused on tasker.ready_backlog (namespace_id) where paused;
 

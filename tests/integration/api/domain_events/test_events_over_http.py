@@ -54,22 +54,22 @@ async def test_what_was_published_is_read_in_pages_and_as_it_comes(app: tasker.A
     first = (await app.run(plan, {"amount": 3})).task_uuid
 
     page = await client.list_events(task=first)
-    (event,) = page["events"]
-    assert (event["type"], event["event_name"], event["subject"]) == ("shop.paid", "shop.paid", f"{first}/pay")
-    assert page["last"] == event["position"]
-    (withheld,) = (await client.list_events(task=first, withheld=True))["events"]
-    assert "nothing_like_that" in withheld["withheld"]
+    (event,) = page.events
+    assert (event.type, event.event_name, event.subject) == ("shop.paid", "shop.paid", f"{first}/pay")
+    assert page.last == event.position
+    (withheld,) = (await client.list_events(task=first, withheld=True)).events
+    assert "nothing_like_that" in (withheld.withheld or "")
 
     async with aclosing(client.stream_events(names=["shop.*"], after=0)) as stream:
-        assert (await anext(stream))["event_id"] == event["event_id"]
+        assert (await anext(stream)).event_id == event.event_id
         second = (await app.run(plan, {"amount": -1})).task_uuid
         refused = await anext(stream)
-    assert (refused["event_name"], refused["metadata"]["task_uuid"]) == ("shop.refused", second)
-    async with aclosing(client.stream_events(after=event["position"])) as stream:  # as one that was cut
-        assert (await anext(stream))["event_id"] == refused["event_id"]
+    assert (refused.event_name, refused.metadata["task_uuid"]) == ("shop.refused", second)
+    async with aclosing(client.stream_events(after=event.position)) as stream:  # as one that was cut
+        assert (await anext(stream)).event_id == refused.event_id
 
     found = await app.domain_events.page(EventFilter(names=["*.paid"], namespace="shop"))
-    assert [each.event_id for each in found.events] == [event["event_id"]]
+    assert [each.event_id for each in found.events] == [event.event_id]
     assert (await app.domain_events.page(EventFilter(namespace="shop"), namespaces=["other"])).events == []
 
 
@@ -91,9 +91,7 @@ async def test_confined_caller_reads_the_events_of_their_namespaces_alone(app: t
             pages = [await client.list_events(newest=last, withheld=kept) for last, kept in kinds]
             async with aclosing(client.stream_events(after=0)) as stream:
                 first = await anext(stream)
-        return [
-            {event["metadata"]["namespace"] for event in found} for found in (*(p["events"] for p in pages), [first])
-        ]
+        return [{event.metadata["namespace"] for event in found} for found in (*(p.events for p in pages), [first])]
 
     await server.start()
     try:
@@ -106,15 +104,15 @@ async def test_confined_caller_reads_the_events_of_their_namespaces_alone(app: t
 async def test_a_subscriber_is_seen_and_told_to_read_again(app: tasker.App, client: HttpClient) -> None:
     (plan,) = compile_text(TEMPLATE).plans
     await app.run(plan, {"amount": 5})
-    last = (await client.list_events(limit=1, newest=True))["last"]
+    last = (await client.list_events(limit=1, newest=True)).last
     async with aclosing(app.domain_events.subscribe("billing").events()) as events:
         async for event in events:
             if event.position == last:
                 break
 
     (status,) = await client.list_event_subscribers()
-    assert (status["name"], status["behind"], status["active"]) == ("billing", 1, False)
-    assert (await client.replay_events("billing", after=0))["to"] == 0
+    assert (status.name, status.behind, status.active) == ("billing", 1, False)
+    assert (await client.replay_events("billing", after=0)).to == 0
     async with aclosing(app.domain_events.subscribe("billing").events()) as events:
         assert (await anext(events)).position == 1
 
@@ -159,7 +157,7 @@ async def test_replay_since_reads_again_what_came_from_that_time_on(
 ) -> None:
     (plan,) = compile_text(TEMPLATE).plans
     ids = [(await app.run(plan, {"amount": 8})).task_uuid for _ in range(3)]
-    last = (await client.list_events(limit=1, newest=True))["last"]
+    last = (await client.list_events(limit=1, newest=True)).last
     name = f"since {place}"
     with psycopg.connect(module_database_url) as connection:
         connection.execute("update tasker.domain_events set created_at = now() - interval '1 day'")

@@ -118,11 +118,11 @@ class Limited(RuleBasedStateMachine):
         with self._checked():
             self.claims += [(session, claim) for claim in self._try(lambda: session.claim(slots), session) or ()]
 
-    @rule(worker=st.integers(0, 1))
-    def release_backlog(self, worker: int) -> None:
+    @rule(worker=st.integers(0, 1), slots=st.integers(0, 4))
+    def release_backlog(self, worker: int, slots: int) -> None:
         session = self.workers[worker]
         with self._checked():
-            self._try(lambda: session.call("backlog", session.args()), session)
+            self._add(session, self._try(lambda: session.call("backlog", session.args(slots=slots)), session))
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data(), how=st.sampled_from([ok, ok, ok, retry, fail]), slots=st.integers(0, 3), by=st.integers(0, 2))
@@ -235,8 +235,7 @@ class Limited(RuleBasedStateMachine):
         for _ in range(200):
             one.set_time(3600)
             one.call("due", one.args())
-            one.call("backlog", one.args())
-            one.claim(50)
+            one.take(50)
             for (task,) in observer.rows(open_tasks, self.lab.namespace_id):
                 for row in self.lab.steps(str(task)).values():
                     if row.state == "in_progress":

@@ -26,7 +26,7 @@ from tests.support.world.intruders import DEEDS, deciding, deed, moments
 from tests.support.world.parts import NOBODY, Attempt, Handed, Worker
 from tests.support.world.rerunning import rerun, to_rerun
 from tests.support.world.settling import Settling, hold_both, rivals, take_first
-from tests.support.world.templates import FAILURES, NAMESPACES, TIMES, templates
+from tests.support.world.templates import FAILURES, NAMESPACES, PRIORITIES, TIMES, templates
 from tests.support.world.world import World
 
 LONG = os.environ.get("TASKER_PROPERTY") == "long"
@@ -72,7 +72,7 @@ class Machine(RuleBasedStateMachine):
     # --- users -------------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.model.tasks) < TASKS)
-    @rule(scenario=templates(), priorities=st.lists(st.sampled_from([0, 0, 3]), min_size=1, max_size=3), data=st.data())
+    @rule(scenario=templates(), priorities=PRIORITIES, data=st.data())
     def submit(self, scenario: Scenario, priorities: list[int], data: st.DataObject) -> None:
         self.results[scenario.plan.hash] = scenario
         keys = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,6 +121,18 @@ def test_a_task_goes_on_where_it_runs_beside_tasks_as_urgent(lab: Lab) -> None:
     answer = lab.one.finish(*claims, slots=5)
 
     assert [claim["task"] for claim in answer["claims"]] == [task]
+
+
+def test_started_tasks_are_finished_first_where_the_template_says_so(lab: Lab) -> None:
+    plan = replace(lab.chain(2), release="finish_started_first")
+    started = lab.submit_one(plan)
+    (claim,) = lab.one.take(1)
+    lab.one.set_time(seconds=60)
+    lab.submit(plan, {}, {})
+
+    lab.one.finish(claim, slots=0)
+
+    assert [claim["task"] for claim in lab.one.take(1)] == [started]
 
 
 def test_a_released_claim_waits_by_its_rank(lab: Lab) -> None:

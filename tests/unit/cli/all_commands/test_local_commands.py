@@ -66,7 +66,7 @@ auth create-api-key --name ada --permissions tasks:red
 auth validate-token --token nonsense
 new hello
 new hello
-new second --dir secret
+new second --dir secret/below
 template validate hello
 template register
 template graph hello
@@ -102,6 +102,7 @@ def test_commands_print_what_is_recorded(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TASKER_PLUGINS_ENABLED", PLUGINS)
+    monkeypatch.setenv("COLUMNS", "80")
     for name in (
         "DATABASE_URL",
         "TASKER_URL",

@@ -20,11 +20,12 @@ language sql stable as $$
     where b.namespace_id = p_namespace and b.priority > p_priority and not b.paused and b.unserved is null)
 $$;
 
--- The next steps of ordered namespaces, by rank, as items of advance_v1: at most `p_slots`, an equal share
--- for each namespace, and unused shares for the others, beginning with the one of number `p_turn`. Left out
--- are steps that the caller does not serve, and those of tasks that another transaction has locked, among the
--- first of each namespace: another claim takes the steps behind these.
--- Locks: tasks (skips).
+-- The next steps of ordered namespaces, by rank or in turn (tasker.next_fair), as items of advance_v1: at
+-- most `p_slots`, an equal share for each namespace, and unused shares for the others, beginning with the
+-- one of number `p_turn`. Left out are steps that the caller does not serve, and those of tasks that
+-- another transaction has locked, among the first of each namespace: another claim takes the steps behind
+-- these.
+-- Locks: turns of fair namespaces, tasks (skips).
 -- Returns: the items, null without any; `passed_over`: steps of locked tasks may be claimed later.
 create or replace function tasker.next_ordered(p_namespaces int[], p_slots int, p_unserved text[], p_turn int,
   out items jsonb, out passed_over boolean)
@@ -40,7 +41,7 @@ declare
   v_ended boolean[] := array_fill(false, array[v_count]);   -- of these namespaces there is no more
   v_place int;
   v_share int;
-  v_found int;
+  v_next uuid[];
   v_got uuid[];
   v_steps uuid[] := '{}';
 begin
@@ -54,19 +55,22 @@ begin
       if v_round = 1 then
         v_share := ceil(v_share::numeric / (v_count - v_nth));
       end if;
-      with next as materialized (
-        select b.workflow_step_uuid as step, b.task_uuid as task, b.rank from tasker.ready_backlog b
-        where b.namespace_id = p_namespaces[v_place]
-          and not b.paused and b.unserved is null and b.workflow_step_uuid <> all (v_steps)
-          and (cardinality(p_unserved) = 0 or exists (select from tasker.workflow_steps s
-            where s.workflow_step_uuid = b.workflow_step_uuid
-              and s.template_id || ':' || s.ordinal <> all (p_unserved)))
-        order by b.unserved, b.rank limit 50 + 2 * v_share
-      )
-      select coalesce(array_agg(q.step), '{}'), (select count(*) from next) into v_got, v_found
-      from (select n.step from next n join tasker.tasks t on t.task_uuid = n.task
-        order by n.rank, n.step limit v_share for no key update of t skip locked) q;
-      passed_over := passed_over or cardinality(v_got) < least(v_share, v_found);
+      if exists (select from tasker.task_namespaces n
+          where n.namespace_id = p_namespaces[v_place] and n.fair_default is not null) then
+        v_next := tasker.next_fair(p_namespaces[v_place], v_share, v_steps, p_unserved);
+      else
+        v_next := array(select b.workflow_step_uuid from tasker.ready_backlog b
+          where b.namespace_id = p_namespaces[v_place]
+            and not b.paused and b.unserved is null and b.workflow_step_uuid <> all (v_steps)
+            and (cardinality(p_unserved) = 0 or exists (select from tasker.workflow_steps s
+              where s.workflow_step_uuid = b.workflow_step_uuid
+                and s.template_id || ':' || s.ordinal <> all (p_unserved)))
+          order by b.unserved, b.rank limit 50 + 2 * v_share);
+      end if;
+      v_got := array(select x.step from unnest(v_next) with ordinality as x (step, nth)
+        join tasker.tasks t on t.task_uuid = tasker.step_uuid(x.step, 0)
+        order by x.nth limit v_share for no key update of t skip locked);
+      passed_over := passed_over or cardinality(v_got) < least(v_share, cardinality(v_next));
       v_ended[v_place] := cardinality(v_got) < v_share;
       v_steps := v_steps || v_got;
     end loop;

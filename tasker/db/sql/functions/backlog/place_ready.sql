@@ -29,7 +29,8 @@ select exists (select from tasker.pauses), exists (select from tasker.tasks t
 into v_pauses, v_gated, v_begun, v_ordered;
 if cardinality(v_ordered) > 0 then   -- a step of the backlog is here because it is the first one
   v_outranked := array(select r.step_uuid from unnest(p_ready) r
-    where r.ready and tasker.yields(r.namespace_id, r.priority)
+    where r.ready and (tasker.yields(r.namespace_id, r.priority)
+        or tasker.yields_in_turn(r.namespace_id, r.task_uuid, r.template_id))
       and not exists (select from tasker.ready_backlog b where b.workflow_step_uuid = r.step_uuid));
 end if;
 if v_pauses then

@@ -1,7 +1,7 @@
 -- Updates the backlog, the timers and the lines of limits after a write: steps that moved leave them, steps
--- that found no room or wait for a time or a permit enter. A step that ran before (a retry) keeps the age of
--- its task; one that waited for its time begins its age now. Returns the task of each step that was
--- backlogged and left.
+-- that found no room or wait for a time or a permit enter. A step that ran before (a retry) keeps the age
+-- of its task, as every step does whose template says so; one that waited for its time begins its age now.
+-- Returns the task of each step that was backlogged and left.
 -- Locks: backlog. As every function that locks several of these rows. A timer changes only under the lock of
 --   its task.
 create or replace function tasker.write_backlog_rows(p_judged tasker.judged_change[],
@@ -46,10 +46,14 @@ begin
     where p.begins_at is not null
     on conflict (subject, kind) do update set due_at = excluded.due_at, token = excluded.token
   )
-  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority)
+  insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority,
+    flow)
   select p.step_uuid, p.task_uuid, p.namespace_id,
-    tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) then t.created_at else p_now end,
-      p.priority, p.held_rank), p.paused, case when n.ordered then p.priority end
+    tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) or t.gates & 4 <> 0
+        then t.created_at else p_now end,
+      p.priority, p.held_rank), p.paused, case when n.ordered then p.priority end,
+    case when n.fair_default is not null
+      then tasker.flow_of(p.namespace_id, p.task_uuid, p.template_id) end
   from unnest(p_placed) p join tasker.tasks t on t.task_uuid = p.task_uuid
   join tasker.task_namespaces n on n.namespace_id = p.namespace_id
   where p.place = 'hold' and p.begins_at is null and not p.limited;

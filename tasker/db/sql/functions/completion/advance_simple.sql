@@ -74,7 +74,9 @@ begin
   join tasker.workflow_steps c on c.workflow_step_uuid = tasker.step_uuid(t.task_uuid, e.to_ordinal + 1);
   if not v_plain or v_ready > v_slots or exists (select from tasker.pauses)
       or v_ready > 0 and exists (select from tasker.ready_backlog b where b.namespace_id = t.namespace_id
-        and b.priority > t.priority and not b.paused and b.unserved is null) then   -- as tasker.yields
+        and b.priority > t.priority and not b.paused and b.unserved is null)   -- as tasker.yields
+      or v_ready > 0 and exists (select from tasker.ready_backlog b where b.namespace_id = t.namespace_id
+        and b.flow > '' and not b.paused and b.unserved is null) then   -- steps may wait for their turn
     return null;
   end if;
 

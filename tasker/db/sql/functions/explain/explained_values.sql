@@ -15,7 +15,8 @@ language sql stable as $$
     when p_reason in ('held', 'outranked') then jsonb_build_object('ahead', (select count(*) from (
       select from tasker.ready_backlog a
       where a.namespace_id = s.namespace_id and not a.paused and a.unserved is null
-        and a.rank < b.rank limit 10000) a))
+        and a.flow is not distinct from b.flow and a.rank < b.rank limit 10000) a),
+      'flow', nullif(substr(b.flow, 2), ''))
     when p_reason in ('limited', 'rated') then (
       select jsonb_build_object('limit', r.name, 'value', nullif(w.value, ''), 'most', r.max_running,
         'rate', r.rate, 'running', (select count(*) from (select from tasker.limit_permits p

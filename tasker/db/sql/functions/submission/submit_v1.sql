@@ -218,10 +218,12 @@ begin
     from unnest(v_created, v_priorities) with ordinality as c (id, priority, n)
     cross join unnest(v_roots) with ordinality as r (ordinal, k)
   ), held as (
-    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority)
+    insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority,
+      flow)
     select r.step, r.id, v_namespace,
       tasker.backlog_rank(v_now, r.priority, r.k::int), r.ordinal = any (v_marked),
-      case when v_ordered then r.priority end
+      case when v_ordered then r.priority end,
+      case when v_ordered then tasker.flow_of(v_namespace, r.id, v_template) end
     from roots r where r.nth > v_room and not v_times ? r.step::text
     returning workflow_step_uuid
   ), timed as (

@@ -64,6 +64,12 @@ begin
     end if;
   end if;
 
+  if exists (select from tasker.ready_backlog b
+      join tasker.task_namespaces n on n.namespace_id = b.namespace_id and n.fair_default is not null
+      where b.workflow_step_uuid = any (v_steps) and b.flow is null) then
+    perform tasker.give_flows(v_steps);
+  end if;
+
   if exists (select from tasker.stale_backlog_rows(v_steps)) then
     v_ended := tasker.delete_backlog_rows(v_steps, p_args);
     v_repaired := v_repaired || jsonb_build_object('held_but_not_ready', v_ended->'dropped');

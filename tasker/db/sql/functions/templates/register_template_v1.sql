@@ -62,6 +62,9 @@ begin
     perform tasker.declare_schedules(v_plan, v_namespace);
   end if;
   perform tasker.set_limits(v_plan);
+  if jsonb_typeof(v_plan->'fairness') = 'object' then
+    perform tasker.make_fair(v_namespace, v_plan->'fairness');
+  end if;
   return jsonb_build_object('template', v_template, 'namespace', v_namespace,
     'hash', (select t.hash from tasker.templates t where t.template_id = v_template),
     'changed', v_named_task.template_id is distinct from v_template);

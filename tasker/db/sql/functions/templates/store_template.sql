@@ -16,12 +16,15 @@ declare
   v_template int;
 begin
   insert into tasker.templates (hash, namespace_id, named_task_uuid, step_count, static_count,
-    gates, roots, plan)
+    gates, roots, fairness, plan)
   select p_hash, p_namespace, p_named_task, count(*), count(*) filter (where (s->>'static')::boolean),
     coalesce(bit_or(tasker.gates_of(s)), 0) | case when (p_plan->>'task_events')::boolean then 512
-      else 0 end | case when jsonb_typeof(p_plan->'unique') = 'object' then 32 else 0 end | v_gates,
+      else 0 end | case when jsonb_typeof(p_plan->'unique') = 'object' then 32 else 0 end
+      | case when p_plan->>'release' = 'finish_started_first' then 4 else 0 end | v_gates,
     coalesce(array_agg((s->>'ordinal')::int order by (s->>'ordinal')::int)
-      filter (where (s->>'static')::boolean and jsonb_array_length(s->'depends_on') = 0), '{}'), p_plan
+      filter (where (s->>'static')::boolean and jsonb_array_length(s->'depends_on') = 0), '{}'),
+    case when jsonb_typeof(p_plan->'fairness') = 'object'
+      then array(select jsonb_array_elements_text(p_plan->'fairness'->'key')) end, p_plan
   from jsonb_array_elements(p_plan->'steps') s
   on conflict (hash) do nothing returning template_id into v_template;
   if v_template is null then
@@ -29,7 +32,8 @@ begin
     return v_template;
   end if;
 
-  if (p_plan->>'priority')::int <> 0 then   -- here, not in the transactions that submit, which may stay open
+  -- here, not in the transactions that submit, which may stay open
+  if (p_plan->>'priority')::int <> 0 or p_plan->>'release' <> 'by_age' then
     perform tasker.order_namespace(p_namespace);
   end if;
 

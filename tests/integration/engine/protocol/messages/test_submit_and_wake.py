@@ -67,6 +67,34 @@ def test_all_who_sleep_are_woken_by_one_notification(lab: Lab) -> None:
     assert heard(ears) == [f"@{lab.namespace}"]
 
 
+def test_an_urgent_task_wakes_who_sleeps_without_a_message(lab: Lab) -> None:
+    ears = listener(lab)
+    asleep(lab)
+
+    answer = submit(lab.one, lab.chain(1), priority=10)
+
+    assert (answer["sent"], lab.queue_depth()) == ({lab.namespace: 0}, 0)
+    assert heard(ears) == [f"@{lab.namespace}"]
+
+
+def test_a_sweep_wakes_who_was_not_woken_for_an_ordered_namespace(lab: Lab) -> None:
+    lab.one.core("submit", {**_submission(lab), "announce": False})
+    asleep(lab)
+    ears = listener(lab)
+
+    lab.one.call("repair", lab.one.args())
+
+    assert heard(ears) == [f"@{lab.namespace}"]
+
+
+def _submission(lab: Lab) -> dict[str, Any]:
+    plan = lab.chain(1)
+    register = {"hash": plan.hash, "plan": json.loads(plan.to_json())}
+    template = lab.one.core("register_template", register)["template"]
+    tasks = [{"id": new_task_uuid(), "identity": str(uuid4()), "priority": 1}]
+    return {"window": 2000, "template": template, "tasks": tasks}
+
+
 def test_a_duplicate_wakes_nobody(lab: Lab) -> None:
     identity = str(uuid4())
     submit(lab.one, lab.chain(1), identity=identity)

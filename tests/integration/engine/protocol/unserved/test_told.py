@@ -74,7 +74,7 @@ def test_a_held_step_counts_of_those_ahead_of_it_none_that_wait_beside(lab: Lab,
 
     (group,) = lab.observer.core("explain", {"task": task, "step": None, "results_queue": ""})["groups"]
 
-    assert (group["reason"], group["values"]["ahead"]) == ("held", 1)
+    assert (group["reason"], group["values"]["ahead"]) == ("outranked", 1)
 
 
 def test_since_when_stays_while_others_come_and_refuse_it_too(lab: Lab, lost: list[str]) -> None:

@@ -1,0 +1,76 @@
+"""Operations of domain events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from tasker.operations.operation import Body, Endpoint, Param
+from tasker.operations.permissions import Permission
+from tasker.template.names import MAX_POSITION
+from tasker.views.events import EventList, RewindResult, SubscriberStatus
+
+EVENTS = "/v1/events"
+SUBSCRIBERS = EVENTS + "/subscribers"
+Identifier = Annotated[str | None, Param(form="uuid")]
+
+
+class EventOperations:
+    """Operations of domain events, as clients have them."""
+
+    @Endpoint("GET", EVENTS, Permission.TASKS_LIST, "domain_events.page", confines=True)
+    async def list_events(
+        self,
+        *,
+        names: Annotated[
+            Sequence[str],
+            Param(
+                "name",
+                max_length=20,
+                description="Repeatable: patterns of names, of which one fits; `*` stands for anything.",
+            ),
+        ] = (),
+        namespace: Annotated[str | None, Param(max_length=255)] = None,
+        task: Identifier = None,
+        correlation_id: Identifier = None,
+        since: datetime | None = None,
+        after: Annotated[
+            int | None, Param(at_least=0, at_most=MAX_POSITION, description="Only what is behind this `position`.")
+        ] = None,
+        limit: Annotated[int, Param(at_least=1, at_most=1000)] = 50,
+        newest: Annotated[bool, Param(description="The last ones, not the first.")] = False,
+        withheld: Annotated[bool, Param(description="Declared events that were not published, and why.")] = False,
+    ) -> EventList:
+        """Return durable domain events by `position`, which preserves the order of each task's events.
+
+        If a page has fewer events than `limit`, continue from `last`: no matching event will appear before it.
+        """
+
+    @Endpoint("GET", SUBSCRIBERS, Permission.SYSTEM_ANALYTICS_READ, "domain_events.subscribers")
+    async def list_event_subscribers(self) -> Sequence[SubscriberStatus]:
+        """Return the position of each subscriber."""
+
+    @Endpoint(
+        "POST",
+        SUBSCRIBERS + "/{name}/replay",
+        Permission.STEPS_RESOLVE,
+        "domain_events.replay",
+        operates=True,
+        body=Body(
+            "ReplayEventsRequest", "Position or time from which a subscriber reads again; exactly one of the two."
+        ),
+    )
+    async def replay_events(
+        self,
+        name: Annotated[str, Param(max_length=128)],
+        *,
+        after: Annotated[
+            int | None, Param(at_least=0, at_most=MAX_POSITION, description="Behind this position.")
+        ] = None,
+        since: Annotated[datetime | None, Param(description="What was published then, and later.")] = None,
+    ) -> RewindResult:
+        """Move a subscriber back to a position or a time, so that it reads the later events again.
+
+        Raises `UsageError` for an unknown subscriber, and without exactly one of the two.
+        """
