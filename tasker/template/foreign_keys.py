@@ -57,7 +57,7 @@ OF_TEMPLATES: Ways = (
 
 OF_STEPS: Ways = (
     (
-        "needs depends requires upstream after wait_for upstream_tasks run_after",
+        "needs depends upstream after wait_for upstream_tasks run_after",
         "write `dependencies: [STEP]`",
     ),
     (

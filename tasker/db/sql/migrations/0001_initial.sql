@@ -83,7 +83,7 @@ create table tasker.templates (
   static_count    int not null,           -- steps that every task has; the others are created while it runs
   roots           int[] not null,         -- ordinals of the steps that are ready at once
   fairness        text[],                 -- the place of the value in the input that names the flow of a task
-  -- those of all its steps together; 4: its steps have the age of their task, 32: its tasks have a unique key,
+  -- those of all its steps together; 2: its steps have the age of their task, 32: its tasks have a unique key,
   -- 512: the ends of its tasks are events
   gates           int not null default 0,
   plan            jsonb not null,
