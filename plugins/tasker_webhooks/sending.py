@@ -178,7 +178,7 @@ class Sender:
 
 
 class CallbackSender(Sender):
-    """Sender of the ends of tasks to the URLs that their submissions name.
+    """Sender of the ends of tasks to the `callback_url` of each task.
 
     The URLs have nothing in common, so none of them rests or stops the others.
     """

@@ -1,4 +1,4 @@
-"""Clients of one process, made at first use, lent to attempts, replaced when their secrets change."""
+"""Clients of one process: created at first use, shared by attempts, and replaced when their secrets change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Client:
 
 
 class ResourceRegistry:
-    """Resources of one process: at most one client of each is lent at a time, and one that it replaces.
+    """Resources of one process: one current client of each, and replaced clients that are still in use.
 
     All methods may be called from any thread.
     """
@@ -81,7 +81,7 @@ class ResourceRegistry:
         with self._locks[name]:
             client.users -= 1
             if client.replaced and not client.users:
-                _close_aside(name, client)
+                _close_in_thread(name, client)
 
     def renew(self, name: str, client: Client) -> bool:
         """Read the secrets of a resource again; if one has changed since this client was made, replace it.
@@ -100,7 +100,7 @@ class ResourceRegistry:
             return True
 
     def close(self) -> None:
-        """Close every client; afterwards none is made."""
+        """Close every client; later requests raise `ResourceUnavailable`."""
         self._closed = True
         for name, lock in self._locks.items():
             with lock:
@@ -111,7 +111,7 @@ class ResourceRegistry:
         client = self._clients.pop(name)
         client.replaced = True
         if not client.users:
-            _close_aside(name, client)
+            _close_in_thread(name, client)
 
     def _made(self, name: str) -> Client:
         table = self.tables.resources[name]
@@ -174,8 +174,8 @@ def _secrets_in(value: Any) -> list[Secret]:
     return [secret for item in items for secret in _secrets_in(item)]
 
 
-def _close_aside(name: str, client: Client) -> None:
-    """Close a client without making the attempt wait that used it last."""
+def _close_in_thread(name: str, client: Client) -> None:
+    """Close a client in a thread, so that the attempt that used it last does not wait."""
     threading.Thread(target=_close, args=(name, client), name=f"close {name}", daemon=True).start()
 
 

@@ -214,7 +214,7 @@ class NamedLimit(Table):
         0,
         0,
         1_000_000,
-        "How many attempts of a rate begin at once after a pause; 0: those of a quarter of a second and one.",
+        "How many attempts begin at once after a pause; 0: a quarter of those of one second, plus one.",
     )
 
 

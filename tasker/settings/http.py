@@ -17,7 +17,7 @@ class ApiKeyEntry(Table):
     description: str = ""
     name: str = ""
     namespaces: tuple[str, ...] = several((), "Where.")
-    tenants: tuple[str, ...] = several((), "Whose tasks.")
+    tenants: tuple[str, ...] = several((), "Tenants whose tasks the key may access.")
 
 
 class Auth(Table):

@@ -1,4 +1,4 @@
-"""Steps that the compiler makes from `when` and `for_each`: both are short for steps that exist anyway.
+"""Decision and batchable steps that the compiler generates from `when` and `for_each`.
 
 `when` on the step `pay` becomes the decision `pay.when`, whose only branch is `pay`. `for_each` becomes the batchable
 step `pay.each`, and `pay` a `batch_worker`. Each takes over the dependencies of the step, which then depends on it

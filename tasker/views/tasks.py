@@ -134,7 +134,7 @@ class TaskFacts:
     deadline_at: datetime | None
     """Time at which the open steps of the task fail; None without a deadline."""
     tenant: str | None
-    """For whom the task runs."""
+    """Tenant (customer, team or account) of the task."""
     waits_until: datetime | None
     """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
 

@@ -88,7 +88,7 @@ class ItemCalls:
         return self._complete(ending)
 
     async def _one(self, scope: Mapping[str, Any], alone: bool) -> ItemEnd:
-        """Call the handler for one item, and note its result; return its outcome, a collected failure as a success."""
+        """Call the handler for one item and keep its result; a collected failure is returned as a success."""
         ending = await self._outcome(scope, alone)
         if isinstance(ending, Success):
             result = as_stored(ending.encoded)

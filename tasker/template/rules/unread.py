@@ -1,4 +1,4 @@
-"""Strict rules: every value that an expression reads is described, and every described value is read."""
+"""Rules of `--strict`: each schema property of the input and of results is read by an expression."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ async def command(*words: str, database: str) -> Result:
 @pytest.mark.parametrize(
     ("text", "path", "issue", "fix"),
     [
-        ("[limits.mail]\n", "limits.mail", "Limits nothing", "Set concurrency, rate or both"),
+        ("[limits.mail]\n", "limits.mail", "Neither concurrency nor rate is set", "Set concurrency, rate or both"),
         ("[limits.mail]\nconcurrency = 3\nburst = 2\n", "limits.mail.burst", "A burst without a rate", "Set rate, or"),
         ('[limits.mail]\nrate = "fast"\n', "limits.mail.rate", "Not a rate", "Expected a rate such as 100/s"),
         ("[limits.mail]\nconcurency = 3\n", "limits.mail.concurency", "does not exist", "limits.mail.concurrency?"),
