@@ -18,7 +18,7 @@ RULES, FOR_EACH = "tasker.rules", "tasker.for_each"
 """Callables of steps without a handler, for messages and lists of handlers."""
 WITHOUT_HANDLER = frozenset({RULES, FOR_EACH})
 CONDITION, CUT = ".when", ".each"
-"""Ends of the names of generated steps."""
+"""Suffixes of the names of generated steps."""
 RESULTS = "results"
 """Key under which an instance of a step with `for_each` stores the results of its items."""
 

@@ -112,7 +112,7 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """Facts of a task, which every reading of it has."""
+    """Fields that every view of a task has."""
 
     task_uuid: str
     namespace: str
@@ -173,7 +173,7 @@ class TaskReport(TaskFacts):
     steps: Mapping[str, StepReport]
     cancel_reason: str | None = None
     more_steps: int = 0
-    """Steps behind those that are here, where a page of them was asked for."""
+    """Number of steps after those in `steps`, if a page of them was requested."""
 
     @property
     def results(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class ItemCalls:
         return isinstance(decision, Fail)
 
     async def _saved(self, ending: Success) -> Attempt | ItemEnd:
-        """Return the attempt that goes on behind this item, or the end of the attempt."""
+        """Save the position after this item; return the attempt to continue with, or how the attempt ended."""
         count = len(self._results)
         position = Checkpoint(count, count, {RESULTS: self._results}, ending.events)
         if not self._attempt.cancel.may_save():

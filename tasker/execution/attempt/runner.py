@@ -245,7 +245,7 @@ class AttemptRunner:
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
     def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Success | Failure | ClaimReleased:
-        """Return the attempt with its evaluated inputs and its handler, or what becomes of one without a handler."""
+        """Return the attempt with its evaluated inputs and its handler, or how an attempt without a handler ends."""
         if not attempt.step.has_handler:
             from tasker.execution.attempt.evaluated import evaluate  # needed for steps with expressions only
 

@@ -53,10 +53,10 @@ def _written_type(step: StepDraft) -> Any:
 
 def _report_condition(step: StepDraft) -> None:
     if step.type is not None and step.type.converges:
-        message = f"`{step.name}` is a convergence, which runs whatever was created"
+        message = f"`{step.name}` is a convergence, which cannot have `when`: it always runs"
         hint = "put the condition on a step below it"
     else:
-        message = f"`{step.name}` is a {step.type} step, which its batchable step creates"
+        message = f"`{step.name}` is a {step.type} step, which cannot have `when`: its batchable step creates it"
         hint = "put the condition on the batchable step"
     step.report("T065", message, step.reading.key(*step.path, "when"), hint)
 

@@ -97,7 +97,7 @@ def test_limits_are_shown_explained_compared_and_documented(write: Write, run: R
     explained = run("explain", "limits.mail.rate", "--file", str(one)).stdout
     assert "one.toml:2" in explained
     assert "SIGHUP" in explained
-    assert "no file has the table" in run("show", "limits.sms.rate", "--file", str(one)).stderr
+    assert "no configuration file contains the table" in run("show", "limits.sms.rate", "--file", str(one)).stderr
     assert "limits.sms.concurrency" in run("diff", str(one), str(other)).stdout
     assert "## limits.NAME" in reference()
 

@@ -72,7 +72,7 @@ def test_a_changed_secret_replaces_the_client_and_closes_the_old_one_after_its_l
     assert not new.closed.is_set()
 
 
-def test_an_attempt_that_failed_with_a_client_that_is_replaced_already_is_told_so(
+def test_renew_reports_a_client_that_was_already_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     resources = registry()

@@ -13,8 +13,8 @@ from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now(
 order by w.started_at, w.worker_uuid
 
 -- name: limits_of_processes
--- Live processes in whose configuration a limit differs from the numbers in force: label, host, limit, and both
--- numbers.
+-- Live processes in whose configuration a limit differs from the numbers in force: label, host, limit, and
+-- both numbers.
 select tasker.worker_label(w.worker_uuid, w.name), w.host, r.name, l.concurrency, l.rate, r.max_running,
   r.rate
 from tasker.workers w
