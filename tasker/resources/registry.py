@@ -60,11 +60,11 @@ class ResourceRegistry:
         """Names of the resources."""
         return frozenset(self._locks)
 
-    def lend(self) -> LentResources:
+    def for_attempt(self) -> AttemptResources:
         """Return the resources as one attempt uses them."""
-        return LentResources(self)
+        return AttemptResources(self)
 
-    def take(self, name: str) -> Client:
+    def acquire(self, name: str) -> Client:
         """Return the client of a resource for one more user. Raises `ResourceUnavailable`, `KeyError`."""
         with self._locks[name]:
             client = self._clients.get(name)
@@ -72,12 +72,12 @@ class ResourceRegistry:
                 self._retire(name)
                 client = None
             if client is None:
-                client = self._clients[name] = self._made(name)
+                client = self._clients[name] = self._create(name)
             client.users += 1
             return client
 
-    def give_back(self, name: str, client: Client) -> None:
-        """End one use; a client that was replaced is closed after its last one."""
+    def release(self, name: str, client: Client) -> None:
+        """Release one use of a client; a replaced client is closed after its last use."""
         with self._locks[name]:
             client.users -= 1
             if client.replaced and not client.users:
@@ -113,7 +113,7 @@ class ResourceRegistry:
         if not client.users:
             _close_in_thread(name, client)
 
-    def _made(self, name: str) -> Client:
+    def _create(self, name: str) -> Client:
         table = self.tables.resources[name]
         if self._closed:
             raise ResourceUnavailable(f"the resource `{name}` is closed: its worker is stopping")
@@ -127,12 +127,12 @@ class ResourceRegistry:
             raise ResourceUnavailable(f"the resource `{name}` cannot be made: {KNOWN.redact(why)}") from None
 
 
-class LentResources(Mapping[str, Any]):
-    """Resources of one attempt by name, each taken when it is first read and given back at the attempt's end."""
+class AttemptResources(Mapping[str, Any]):
+    """Resources of one attempt by name, each acquired when it is first read and released at the end of the attempt."""
 
     def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
-        self._taken: dict[str, Client] = {}
+        self._acquired: dict[str, Client] = {}
         self._lock = threading.Lock()
 
     @property
@@ -142,9 +142,9 @@ class LentResources(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         with self._lock:
-            if name not in self._taken:
-                self._taken[name] = self._registry.take(name)
-            return self._taken[name].value
+            if name not in self._acquired:
+                self._acquired[name] = self._registry.acquire(name)
+            return self._acquired[name].value
 
     def __contains__(self, name: object) -> bool:
         return name in self._registry.names
@@ -157,14 +157,14 @@ class LentResources(Mapping[str, Any]):
 
     def renew(self) -> list[str]:
         """Read the secrets of the used resources again; return the names of those that changed."""
-        return [name for name, client in list(self._taken.items()) if self._registry.renew(name, client)]
+        return [name for name, client in list(self._acquired.items()) if self._registry.renew(name, client)]
 
-    def give_back(self) -> None:
-        """End the use of everything that was taken."""
+    def release(self) -> None:
+        """Release every client that was acquired."""
         with self._lock:
-            taken, self._taken = self._taken, {}
-        for name, client in taken.items():
-            self._registry.give_back(name, client)
+            acquired, self._acquired = self._acquired, {}
+        for name, client in acquired.items():
+            self._registry.release(name, client)
 
 
 def _secrets_in(value: Any) -> list[Secret]:

@@ -192,7 +192,7 @@ class AttemptRunner:
         if breaker is not None and breaker.refusal is not None:
             return breaker.refusal
         if self.resources is not None:
-            attempt = replace(attempt, resources=self.resources.lend())
+            attempt = replace(attempt, resources=self.resources.for_attempt())
         self._begin(attempt)
         started = self._clock.monotonic()
         try:
@@ -225,7 +225,7 @@ class AttemptRunner:
 
     def _end(self, attempt: Attempt) -> None:
         if attempt.resources is not None:
-            attempt.resources.give_back()
+            attempt.resources.release()
         self._running.discard(attempt)
         if not self._running:
             self._idle.set()
