@@ -145,7 +145,7 @@ class OrchestrationWeb(Web):
         0,
         0,
         10_000_000,
-        "Tasks that one authenticated client submits in a minute, over all servers; beyond it 429. 0: unlimited.",
+        "Tasks that an authenticated client may submit in a minute, over all servers; then 429. 0: unlimited.",
     )
     max_connections_per_client: int = whole(
         0,

@@ -42,7 +42,7 @@ begin
     end if;
   end loop;
 
-  -- As many tokens as before are used: after a raise they come back sooner.
+  -- The number of used tokens stays: with a higher rate they are refilled sooner.
   update tasker.limit_buckets b set full_at = tasker.now() + (b.full_at - tasker.now()) * c.factor
   from unnest(v_rated, v_factors) as c (rule_id, factor)
   where b.rule_id = c.rule_id and b.full_at > tasker.now()

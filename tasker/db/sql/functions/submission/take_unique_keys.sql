@@ -18,10 +18,10 @@ begin
   select v_namespace, v_name, f.value, f.id from (
     select distinct on (g.value) g.value, g.id from tasker.keyed_tasks(p_tasks) g order by g.value, g.n) f
   order by f.value
-  -- locks the row, whoever has the key
+  -- locks the row, also if another task has the key
   on conflict (namespace_id, template, value) do update set task_uuid = k.task_uuid;
 
-  -- a later statement: it sees the tasks of those that had the locks before
+  -- a later statement: it sees the tasks that earlier holders of these locks have committed
   update tasker.unique_keys k set task_uuid = f.id
   from (select distinct on (g.value) g.value, g.id from tasker.keyed_tasks(p_tasks) g order by g.value, g.n) f
   where k.namespace_id = v_namespace and k.template = v_name and k.value = f.value and k.task_uuid <> f.id
