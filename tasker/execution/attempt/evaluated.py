@@ -110,7 +110,7 @@ class ItemCalls:
         step = replace(attempt.step, result_schema=self._each.result_schema)
         ending = await self._call(replace(attempt, claim=claim, step=step, inputs=inputs))
         if not alone and isinstance(ending, Checkpoint):
-            message = f"{self._handler} yields a checkpoint, and `{step.name}` saves one after each item"
+            message = f"{self._handler} must not yield a checkpoint: `{step.name}` saves one after each item"
             return Failure(f"{message}: write `batch_size: 1`", "checkpoint_in_batch", False, handler=self._handler)
         return ending
 

@@ -76,7 +76,7 @@ def value_at(values: Any, parts: Sequence[str]) -> Any:
 
 
 def no_value(plan: Plan, place: Mapping[str, Any], key: str) -> InputInvalid:
-    """Return the error for an input without a value at the place that this key of the template names."""
+    """Return the error for an input without a value at the path that this key of the template has."""
     path = "$" + place_text(place).removeprefix("input")
     problem = SchemaMismatch(path, f"expected a value, which is the key of the template's `{key}`")
     return InputInvalid(
