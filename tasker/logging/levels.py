@@ -27,7 +27,7 @@ ROOT = "root"
 """Name of the root logger in `logging`; its level is the one written without a name."""
 _OF_PARTS = {
     "tasker_orchestration": "api decisions engine orchestration submission web",
-    "tasker_worker": "domain_events event_bridge execution failures registry worker",
+    "tasker_worker": "domain_events event_bridge execution failures registry resources worker",
     "tasker_shared": "breakers chaos configuration database db embedded events messaging plugins process templates",
 }
 PARTS = {part: tuple(f"tasker.{name}" for name in names.split()) for part, names in _OF_PARTS.items()}

@@ -15,7 +15,7 @@ from tasker.client.calls.paths import path
 from tasker.client.connection import HttpConnection
 from tasker.client.task_events import TaskEvent, read_events
 from tasker.clock import BackoffPolicy
-from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests
+from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
 from tasker.operations.tasks import MOST_STEPS, ON_DUPLICATE, OnDuplicate, TaskOperations
 from tasker.services.submission.starts import start_texts
 from tasker.template.names import PriorityName
@@ -85,7 +85,7 @@ class TaskCalls(OperationCalls, TaskOperations):
             "initiator": self.initiator,
             "source_system": self.source_system,
             "reason": reason,
-            "on_duplicate": ON_DUPLICATE[on_duplicate],
+            "on_duplicate": _published(on_duplicate),
             **_encoded(options),
         }
         return decoded(TaskCreated, await self.submit(body, wait=wait))
@@ -149,7 +149,7 @@ class TaskCalls(OperationCalls, TaskOperations):
     ) -> dict[str, Any]:
         """Create up to 1,000 tasks, each with its own outcome in `results`: a failure does not affect the others."""
         common = {"initiator": self.initiator, "source_system": self.source_system}
-        body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": ON_DUPLICATE[on_duplicate]}
+        body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": _published(on_duplicate)}
         return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
 
     async def get_task(self, task_uuid: str) -> Task:
@@ -236,6 +236,13 @@ def _input(context: Any) -> Any:
     if context is None:
         return {}
     return dict(context) if isinstance(context, Mapping) else context
+
+
+def _published(on_duplicate: OnDuplicate) -> str:
+    """Return the word of the API. Raises `UsageError`, as `App.submit` does."""
+    if on_duplicate not in ON_DUPLICATE:
+        raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
+    return ON_DUPLICATE[on_duplicate]
 
 
 def _encoded(options: TaskOptions) -> dict[str, Any]:

@@ -60,8 +60,6 @@ class TemplateTexts:
         """Compile the templates of a text in a thread, because a large one would block the event loop.
 
         Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
-
-        Runs in a thread, because a large text would block the event loop.
         """
         from tasker.services.workflows.files import require_environment
         from tasker.template.compile import compile_text

@@ -150,7 +150,7 @@ def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> Ty
     if written.wants is not None:
         if text.lstrip().startswith("${"):
             hint = "write the expression without `${` and `}`"
-            _report(step, Problem(SYNTAX, "`${` where an expression stands alone", 0, 2, hint), place, text, 0)
+            _report(step, Problem(SYNTAX, "`${` in a key whose value is an expression", 0, 2, hint), place, text, 0)
             return None
         parts = [Part(0, text)]
     else:
@@ -274,8 +274,9 @@ class _Scopes:
     def of(self, step: StepDraft) -> CheckScope:
         from tasker.expressions.check_scope import CheckScope
 
+        repeatable = {name: type_ for name, type_ in self._names.items() if name != "attempt"}
         scope = CheckScope(
-            names=self._names,
+            names=repeatable if step.made_for is not None or "rules" in step.values else self._names,
             steps=_ResultsAbove(step.name, self._graph, self._above, self._results),
             uncertain=_Uncertain(step.name, self._graph),
             known=self._graph.steps,

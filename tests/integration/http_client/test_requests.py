@@ -29,6 +29,7 @@ VALUES: dict[str, Any] = {
     "context": {"amount": 1},
     "keys": {"every": "5m"},
     "format": "dot",
+    "on_duplicate": "always",
 }
 
 

@@ -15,6 +15,10 @@ def rerun(world: World, step: Step) -> None:
 
 
 def to_rerun(model: Model) -> list[Step]:
-    """Steps of which a rerun is worth most: that failed in a task with results, that failed, or any."""
-    failed = model.steps("error")
-    return [s for s in failed if any(o.state in DONE for o in s.task.steps.values())] or failed or model.steps()
+    """Steps of which a rerun is worth most: that are not done in a task with results, that failed, or any."""
+    reusing = [
+        step
+        for step in model.steps()
+        if step.state not in DONE and any(other.state in DONE for other in step.task.steps.values())
+    ]
+    return reusing or model.steps("error") or model.steps()

@@ -258,7 +258,7 @@ PUBLISHED: tuple[tuple[str, str], ...] = (
     """,
     ),
     (
-        "tasker.client",
+        "tasker_core.client",
         """
     PaginationInfo: page = 0 | per_page = 50 | total_count = 0 | total_pages = 0 | has_next = False |
         has_previous = False | from_dict(data)

@@ -71,7 +71,7 @@ def test_findings_of_plugins_are_reported_with_place_and_hint(tmp_path: Path, mo
 def test_a_text_with_an_error_that_a_plugin_finds_is_not_registered_and_a_warning_is_told() -> None:
     severity: list[Any] = ["error"]
     hooks = {"tasker_template_rules": lambda plan: [RuleFinding("owner", "nobody owns it", severity=severity[0])]}
-    texts = TemplateTexts(None, rules_of(PluginHost({"shop": hooks})))  # type: ignore[arg-type]
+    texts = TemplateTexts(None, None, rules_of(PluginHost({"shop": hooks})))  # type: ignore[arg-type]
     with pytest.raises(TemplateError, match="nobody owns it") as raised:
         asyncio.run(texts.compiled(TEXT))
     assert raised.value.diagnostics[0].code == "shop.owner"

@@ -74,7 +74,7 @@ def test_commands_print_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("COLUMNS", "80")
     texts = {}
     for command in (
-        "validate bad good",
+        "validate bad",
         *(f"validate bad/tabs.yaml bad/syntax.yaml --format {form}" for form in ("json", "sarif")),
         *(f"graph good/{name}.yaml --format {form}" for name in ("approval", "csv_batch") for form in GRAPHS),
         *(f"show good/{file.name} --env production" for file in GOOD_FILES),

@@ -173,24 +173,6 @@ def test_a_handler_that_every_worker_refused_is_named_with_them(told: Told) -> N
     assert told.sentence(task, "s0") == "no live worker serves noop: refused by w1, w2, last since 12:00:00"
 
 
-@pytest.mark.parametrize(
-    ("needs", "sentence"),
-    [
-        (Spec("s0", requires=("gpu",)), "no live worker of the namespace {} has the tag gpu: refused by w1"),
-        (Spec("s0", requires=("fast", "gpu")), "no live worker of the namespace {} has the tag gpu: refused by w1"),
-        (Spec("s0", slots=11), "needs 11 slots, and no live worker of the namespace {} has more than 10"),
-        (Spec("s0", requires=("fast",), slots=10), "no live worker serves noop: refused by w1"),
-    ],
-)
-def test_a_step_that_needs_what_no_worker_has_says_what_it_is(told: Told, needs: Spec, sentence: str) -> None:
-    lab = told.lab
-    at_work(lab.one, "w1", tags=["fast"])
-    task, claims = lab.running(lab.plan(needs))
-    lab.one.advance(change("release", claims["s0"], n={"unserved": "noop"}))
-
-    assert told.sentence(task, "s0").partition(", last")[0] == sentence.format(lab.namespace)
-
-
 def test_a_step_that_only_a_newer_release_can_read_names_the_workers_that_are_too_old(told: Told) -> None:
     lab = told.lab
     for session, name in ((lab.one, "w1"), (lab.two, "w2")):
@@ -341,9 +323,9 @@ def test_a_step_that_an_operator_resolved_is_no_reason(told: Told) -> None:
     assert list(told.sentences(task)) == ["s1"]
 
 
-def test_every_reason_is_read_in_a_test_of_this_page() -> None:
+def test_every_reason_is_read_in_a_test_of_this_folder() -> None:
     """A new row of the table needs a situation here."""
-    text = Path(__file__).read_text("utf-8")
+    text = "".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_*.py"))
     first_words = {name: reason.sentence.split("{")[0].split("[")[0] for name, reason in REASONS.items()}
 
     assert not [name for name, words in first_words.items() if words.strip() and words.strip() not in text]

@@ -135,6 +135,21 @@ def test_started_tasks_are_finished_first_where_the_template_says_so(lab: Lab) -
     assert [claim["task"] for claim in lab.one.take(1)] == [started]
 
 
+def test_a_delay_in_a_template_makes_its_other_steps_no_older(lab: Lab) -> None:
+    plan = lab.plan(Spec("a"), Spec("b", depends_on=("a",)), Spec("late"))
+    steps = tuple(replace(step, delay_seconds=3600.0) if step.name == "late" else step for step in plan.steps)
+    task, claims = lab.running(replace(plan, steps=steps))
+    lab.window = 0
+    lab.one.set_time(seconds=30)
+    other = lab.submit_one(lab.chain(1))
+    lab.one.set_time(seconds=60)
+    lab.one.finish(claims["a"], slots=0)
+
+    release(lab, window=1)
+
+    assert (lab.states(other)["s0"], lab.states(task)["b"]) == ("enqueued", "pending")
+
+
 def test_a_released_claim_waits_by_its_rank(lab: Lab) -> None:
     plan = lab.chain(1)
     urgent = lab.submit_one(plan, priority=10)
@@ -166,7 +181,7 @@ def test_steps_that_the_caller_does_not_serve_are_left_to_others(lab: Lab) -> No
     assert [claim["name"] for claim in claims] == ["b"] * 3
 
 
-def test_locked_tasks_are_passed_over_and_told(lab: Lab) -> None:
+def test_locked_tasks_are_skipped_and_reported(lab: Lab) -> None:
     plan = lab.chain(1)
     urgent, usual = lab.submit_one(plan, priority=9), lab.submit_one(plan, priority=1)
 

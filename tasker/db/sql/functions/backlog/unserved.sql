@@ -111,8 +111,8 @@ language sql stable as $$
   where ts.template_id = p_template and ts.ordinal = p_ordinal and ts.slots > m.slots
 $$;
 
--- The tags that a step requires and no live worker of the namespace has; all of them, if each has only some.
--- Null if a worker has all, or the step requires none.
+-- The tags that a step requires and no live worker of the namespace has. If each tag is on some worker, but
+-- none has all of them: all tags. Null if a worker has all, or the step requires none.
 create or replace function tasker.missing_tags(p_namespace text, p_template int, p_ordinal int)
 returns text[]
 language sql stable as $$
@@ -141,8 +141,8 @@ language sql stable as $$
         and p_namespace = any (w.namespaces) and (p_template || ':' || ts.ordinal) <> all (w.unserved)))
 $$;
 
--- True for a step that waits for a worker: it is in the queue, set aside because no worker has its handler, or
--- in the backlog of an ordered namespace, which has no queue.
+-- True for a step that waits for a worker: it is in the queue, set aside because no worker has its handler,
+-- or in the backlog of an ordered namespace, which has no queue.
 create or replace function tasker.has_no_live_worker(p_step tasker.workflow_steps) returns boolean
 language sql stable as $$
   select p_step.state = 'enqueued' or tasker.step_is_to_run(p_step.state) and p_step.unmet = 0 and exists (

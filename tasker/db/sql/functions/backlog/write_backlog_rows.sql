@@ -49,7 +49,7 @@ begin
   insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority,
     flow)
   select p.step_uuid, p.task_uuid, p.namespace_id,
-    tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) or t.gates & 4 <> 0
+    tasker.backlog_rank(case when p.moved and p.step_uuid <> all (v_begun) or t.gates & 2 <> 0
         then t.created_at else p_now end,
       p.priority, p.held_rank), p.paused, case when n.ordered then p.priority end,
     case when n.fair_default is not null
