@@ -310,7 +310,9 @@ _SIGNS = {"=": "write `==`", "&": "write `&&`", "|": "write `||`", "~": "use .ma
 def _unreadable(text: str, offset: int) -> ExpressionError:
     character = text[offset]
     if character in "\"'":
-        return _error("the text is not closed", offset, hint=f"add the closing {character}")
+        return _error(
+            "the text is not closed", offset, hint=f"add the closing {character}; outside quotes, ` #` begins a comment"
+        )
     if character == "." and text[offset + 1 : offset + 2] == ".":
         return _error("unexpected `..`", offset, 2)
     return _error(f"unexpected `{character}`", offset, hint=_SIGNS.get(character))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from time import monotonic
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +15,8 @@ from tasker.outgoing import guarded_transport
 from tasker.secrets import Secret
 
 KEYS = frozenset(("base_url", "headers", "bearer", "basic", "timeout_seconds", "connections", "private_networks"))
-LIMIT_SECONDS = 30
+LIMIT_SECONDS = 20
+"""Default limit of a request: below that of a step, so that a request ends before its step is stopped."""
 LARGEST_BODY = 10 * 1024 * 1024
 """Largest response in bytes."""
 OWN_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
@@ -98,15 +100,27 @@ def make_http(settings: Mapping[str, Any]) -> HttpResource:
     if "bearer" in settings:
         headers["authorization"] = f"Bearer {_revealed(settings['bearer'])}"
     basic = settings.get("basic")
+    networks = settings.get("private_networks", ())
+    if not isinstance(networks, list | tuple):
+        raise ConfigurationError(f"private_networks: expected a list, got {networks!r}")
     return HttpResource(
         base,
-        transport=guarded_transport(
-            settings.get("private_networks", ()), connections=int(settings.get("connections", 10))
-        ),
-        limit=float(settings.get("timeout_seconds", LIMIT_SECONDS)),
+        transport=guarded_transport(networks, connections=int(_number(settings, "connections", 10))),
+        limit=_number(settings, "timeout_seconds", LIMIT_SECONDS),
         headers=headers,
         auth=httpx.BasicAuth(_revealed(basic["user"]), _revealed(basic["password"])) if basic else None,
     )
+
+
+def _number(settings: Mapping[str, Any], key: str, default: float) -> float:
+    value = settings.get(key, default)
+    try:  # a placeholder of the configuration is a text
+        number = 0.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if not 0 < number < inf:
+        raise ConfigurationError(f"{key}: expected a number above 0, got {value!r}")
+    return number
 
 
 def _revealed(value: Any) -> str:

@@ -123,7 +123,10 @@ class ResourceRegistry:
             settings = self._secrets.resolved({key: value for key, value in table.items() if key != KIND})
             return Client(factory_of(table[KIND])(settings), _secrets_in(settings))
         except Exception as error:
-            why = error.message if isinstance(error, ConfigurationError) else f"{type(error).__name__}: {error}"
+            if isinstance(error, ConfigurationError):
+                why = f"{error.message}; {error.hint}" if error.hint else error.message
+            else:
+                why = f"{type(error).__name__}: {error}"
             raise ResourceUnavailable(f"the resource `{name}` cannot be made: {KNOWN.redact(why)}") from None
 
 

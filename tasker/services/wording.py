@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tasker.template.step_types import PATTERNS
+from tasker.views.explanation import flattened
 
 if TYPE_CHECKING:
     from tasker.views.tasks import StepReport
@@ -71,7 +72,7 @@ def countdown(seconds: float) -> str:
 
 def one_line(text: str, limit: int = 200) -> str:
     """Return the text on one line, shortened to `limit` characters."""
-    flat = " ".join(text.split())
+    flat = flattened(text)
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
@@ -63,9 +64,18 @@ def listed(names: Sequence[str], count: int | None = None) -> str:
     return ", ".join(names) + (f" and {more:,} more" if more > 0 else "")
 
 
+MARKED = re.compile(r"\n  (.+)\n *\^+$")
+"""Last lines of a message about an expression: the expression, and marks under a part of it."""
+
+
+def flattened(text: str) -> str:
+    """Return the text on one line, without marks that mean something below an expression only."""
+    return " ".join(MARKED.sub(r" (\1)", text).split())
+
+
 def error_text(error_type: str | None, message: str | None) -> str:
     """Return type and message of a failure on one line."""
-    flat = " ".join((message or "").split())
+    flat = flattened(message or "")
     short = flat if len(flat) <= LONGEST_MESSAGE else f"{flat[: LONGEST_MESSAGE - 1]}…"
     return ": ".join(filter(None, (error_type, short)))
 

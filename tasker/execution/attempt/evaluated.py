@@ -73,11 +73,11 @@ class ItemCalls:
             scopes = item_scopes(self._each, self._attempt.claim.inputs, _scope(self._attempt))
         except MappingFailure as error:
             return make_storable(replace(failure_of(error), handler=self._handler))
-        if len(scopes) > 1 and (position := self._attempt.claim.checkpoint_data) is not None:
+        if not self._alone and (position := self._attempt.claim.checkpoint_data) is not None:
             self._results = list(position["accumulated_results"][RESULTS])
         ending: ItemEnd = None
         for number in range(len(self._results), len(scopes)):
-            ending = await self._one(scopes[number][1], alone=len(scopes) == 1)
+            ending = await self._one(scopes[number][1])
             if not isinstance(ending, Success):
                 return ending
             if number + 1 < len(scopes):
@@ -87,9 +87,9 @@ class ItemCalls:
                 self._attempt = saved
         return self._complete(ending)
 
-    async def _one(self, scope: Mapping[str, Any], alone: bool) -> ItemEnd:
+    async def _one(self, scope: Mapping[str, Any]) -> ItemEnd:
         """Call the handler for one item and keep its result; a collected failure is returned as a success."""
-        ending = await self._outcome(scope, alone)
+        ending = await self._outcome(scope)
         if isinstance(ending, Success):
             result = as_stored(ending.encoded)
             self._results.append({"ok": True, "result": result} if self._collects else result)
@@ -98,21 +98,26 @@ class ItemCalls:
             return Success(encode({}), events=failure.events)
         return ending
 
-    async def _outcome(self, scope: Mapping[str, Any], alone: bool) -> ItemEnd:
+    async def _outcome(self, scope: Mapping[str, Any]) -> ItemEnd:
         attempt = self._attempt
         try:
             inputs = attempt.plan.input_mappings[attempt.step.name].evaluate(scope)
         except MappingFailure as error:
             return make_storable(replace(failure_of(error), handler=self._handler))
         claim = attempt.claim
-        if not alone and claim.checkpoint is not None:  # the handler of an item knows nothing of the other items
+        if not self._alone and claim.checkpoint is not None:  # the handler of an item knows nothing of the other items
             claim = replace(claim, checkpoint={KEPT_EVENTS: claim.checkpoint.get(KEPT_EVENTS, ())})
         step = replace(attempt.step, result_schema=self._each.result_schema)
         ending = await self._call(replace(attempt, claim=claim, step=step, inputs=inputs))
-        if not alone and isinstance(ending, Checkpoint):
+        if not self._alone and isinstance(ending, Checkpoint):
             message = f"{self._handler} must not yield a checkpoint: `{step.name}` saves one after each item"
             return Failure(f"{message}: write `batch_size: 1`", "checkpoint_in_batch", False, handler=self._handler)
         return ending
+
+    @property
+    def _alone(self) -> bool:
+        """Whether each item has an instance of its own, whose checkpoints are those of its handler."""
+        return self._each.batch_size == 1
 
     @property
     def _collects(self) -> bool:

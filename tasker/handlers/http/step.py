@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tasker.errors import AuthenticationError, PermanentError, RetryableError
@@ -48,6 +49,7 @@ class _Exchange:
     def __init__(self, context: StepContext, resource: Any, inputs: Mapping[str, Any]) -> None:
         self._context, self._resource, self._inputs = context, resource, inputs
         self._method = inputs.get("method", "GET")
+        self._started = monotonic()
         self._repeatable = inputs.get("idempotent", self._method in IDEMPOTENT)
 
     def one(self) -> dict[str, Any]:
@@ -85,15 +87,18 @@ class _Exchange:
         from tasker.outgoing import AddressRefused
 
         inputs = self._inputs
-        headers = {**self._context.trace_headers, **inputs.get("headers", {})}
+        own = dict(self._context.trace_headers)
         if self._method not in IDEMPOTENT:
-            headers.setdefault("Idempotency-Key", f"tasker:{self._context.task_uuid}:{self._context.step_name}")
+            own["Idempotency-Key"] = f"tasker:{self._context.task_uuid}:{self._context.step_name}"
         if "text" in inputs:
-            headers.setdefault("Content-Type", "text/plain; charset=utf-8")
+            own["Content-Type"] = "text/plain; charset=utf-8"
+        headers = dict(inputs.get("headers", {}))
+        given_names = {name.lower() for name in headers}
+        headers |= {name: value for name, value in own.items() if name.lower() not in given_names}
         content = {key: inputs[given] for key, given in (("json", "json"), ("content", "text")) if given in inputs}
         try:
             response: httpx.Response = self._resource.send(
-                self._method, path, params=query, headers=headers, seconds=self._context.time_left, **content
+                self._method, path, params=query, headers=headers, seconds=self._seconds, **content
             )
         except AddressRefused as error:
             raise PermanentError(str(error), error_code="address_refused") from None
@@ -104,6 +109,18 @@ class _Exchange:
         except httpx.TransportError as error:
             raise self._unclear(f"{type(error).__name__}: {error}".rstrip(": ")) from None
         return self._accepted(response)
+
+    @property
+    def _seconds(self) -> float | None:
+        """Limit of a request, before the step is stopped: then nothing would say whether it may be repeated."""
+        step, left = self._context._step, self._context.time_left
+        timeout = None if step is None or step.timeout_seconds is None else step.timeout_seconds - self._elapsed
+        limit = min((seconds for seconds in (timeout, left) if seconds is not None), default=None)
+        return None if limit is None else max(0.001, limit - min(1.0, limit / 10))
+
+    @property
+    def _elapsed(self) -> float:
+        return monotonic() - self._started
 
     def _accepted(self, response: httpx.Response) -> httpx.Response:
         """Return the response if its status is expected, and raise the failure that it stands for otherwise."""

@@ -274,8 +274,9 @@ class _Scopes:
     def of(self, step: StepDraft) -> CheckScope:
         from tasker.expressions.check_scope import CheckScope
 
+        repeatable = {name: type_ for name, type_ in self._names.items() if name != "attempt"}
         scope = CheckScope(
-            names=self._names,
+            names=repeatable if step.made_for is not None or "rules" in step.values else self._names,
             steps=_ResultsAbove(step.name, self._graph, self._above, self._results),
             uncertain=_Uncertain(step.name, self._graph),
             known=self._graph.steps,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tasker
 from tests.support.command_line import invoke, write_workflow
 
@@ -197,3 +199,33 @@ def test_results_of_items_are_validated_and_redacted_one_by_one(database_url: st
     shown = invoke("task", "show", report.task_uuid, "--all", database=database_url).stdout
     assert "work_002" in shown
     assert "s3cr3t" not in shown.partition("results")[2]
+
+
+YIELDS = """
+name: yields
+namespace: conditions
+version: 1.0.0
+identity_strategy: always_unique
+steps:
+  - {name: work, handler: yields, for_each: {in: input.items, batch_size: 3}}
+"""
+YIELDING = """
+
+from tasker.step_handler import checkpoint_yield
+
+
+@step_handler("yields")
+def yields():
+    checkpoint_yield(1, 1)
+"""
+
+
+@pytest.mark.parametrize("items", [[1], [1, 2]])
+def test_checkpoint_of_a_handler_fails_a_batch_of_any_length(
+    database_url: str, tmp_path: Path, items: list[int]
+) -> None:
+    workflow = write_workflow(tmp_path / "flow", YIELDS, HANDLERS + YIELDING)
+    with tasker.SyncApp(database_url) as app:
+        report = app.run(workflow, {"items": items}, timeout=10)
+    (failure,) = report.steps["work_001"].failures
+    assert failure["error_type"] == "checkpoint_in_batch"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 
 from tasker.errors import ConfigurationError, TaskerError
@@ -60,6 +62,35 @@ async def test_a_request_has_what_its_inputs_and_its_resource_say() -> None:
     assert {"x-a: b", "x-team: billing", "authorization: bearer token-4711"} <= lines
     key = "idempotency-key: tasker:0190b0c0-0000-7000-8000-000000000001:step"
     assert (key in lines, body) == (True, "[1]")
+
+
+async def test_a_header_of_the_inputs_takes_the_place_of_the_one_that_the_step_adds() -> None:
+    headers = {"idempotency-key": "mine", "content-type": "text/csv"}
+    _, (request,) = await sent({"method": "POST", "text": "a,b", "headers": headers})
+    lines = [line.lower() for line in request.partition("\r\n\r\n")[0].splitlines()]
+    assert [line for line in lines if "idempotency" in line or "content-type" in line] == [
+        "idempotency-key: mine",
+        "content-type: text/csv",
+    ]
+
+
+@pytest.mark.parametrize(("timeout", "most"), [(10.0, 9.0), (1.0, 0.9), (None, None)])
+def test_a_request_ends_before_its_step_is_stopped(timeout: float | None, most: float | None) -> None:
+    limits: list[float | None] = []
+
+    class Service:
+        kind = "http"
+
+        def send(self, *_: Any, seconds: float | None, **__: Any) -> httpx.Response:
+            limits.append(seconds)
+            return httpx.Response(204)
+
+    context = step_context({"resource": "crm"}, resources={"crm": Service()})
+    assert context._step is not None
+    context._step = replace(context._step, timeout_seconds=timeout)
+    HttpRequest().call(context)
+    (limit,) = limits
+    assert limit is None if most is None else limit is not None and 0 < limit <= most
 
 
 async def test_basic_authentication_and_text() -> None:
@@ -219,3 +250,19 @@ async def test_another_kind_of_resource_is_refused() -> None:
     with pytest.raises(TaskerError, match="not of the kind http"):
         HttpRequest().call(step_context({"resource": "crm"}, resources={"crm": object()}))
     assert HttpResource.kind == "http"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("timeout_seconds", "soon", "timeout_seconds: expected a number above 0, got 'soon'"),
+        ("timeout_seconds", 0, "timeout_seconds: expected a number above 0, got 0"),
+        ("connections", True, "connections: expected a number above 0, got True"),
+        ("private_networks", "10.0.0.0/8", "private_networks: expected a list, got '10.0.0.0/8'"),
+    ],
+)
+def test_a_table_with_a_wrong_type_is_refused_with_its_key(key: str, value: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        make_http({"base_url": "https://crm.example.com", key: value})
+    assert refused.value.message == says
+    make_http({"base_url": "https://crm.example.com", "connections": "5", "timeout_seconds": "2.5"}).close()

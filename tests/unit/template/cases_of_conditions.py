@@ -68,6 +68,7 @@ CONDITIONS = (
     Case("T090", when('"«${»steps.quote.total > 9}"'), "write the expression without", WHEN),
     Case("T091", when('"steps.«qoute».total > 9"'), "did you mean `quote`", WHEN),
     Case("T091", when('"steps.quote.«totl» > 9"'), "did you mean `total`", WHEN),
+    Case("T091", when('"«attempt» < 2"'), "unknown name `attempt`", WHEN),
     Case("T092", when('"steps.quote.«total»"'), "a condition is a bool, got int", WHEN),
     Case("T092", when("\"input.tier «==» 'gould'\""), "did you mean `gold`", when("\"input.tier == 'gold'\"")),
     Case("T093", when("\"steps.quote.«note» == 'a'\""), "has(steps.quote.note)", WHEN),
@@ -195,6 +196,7 @@ CONDITIONS = (
     Case("T021", each("«{as: a}»"), "`in` is missing", EACH),
     Case("T092", each("input.«amount»"), "expects a list", EACH),
     Case("T091", each("input.«linse»"), "did you mean `lines`", EACH),
+    Case("T091", each('"[«attempt»]"'), "unknown name `attempt`", EACH),
     Case(
         "T091",
         each("{in: input.lines, as: line}", ', inputs: {x: "${line.«skuu»}"}'),

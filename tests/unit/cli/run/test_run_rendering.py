@@ -59,6 +59,7 @@ def test_short_json_is_one_line_and_long_json_is_indented_and_cut() -> None:
 
 def test_long_text_is_one_short_line() -> None:
     assert one_line("a\n  b\tc") == "a b c"
+    assert one_line("when: no position 3\n  input.lines[3] > 1\n  ^^^^^") == "when: no position 3 (input.lines[3] > 1)"
     assert one_line("x" * 300) == "x" * 199 + "…"
 
 
