@@ -51,6 +51,8 @@ class Claimer:
         self._registry, self._on_lost = ProcessRegistry(engine.connection), on_lost
         self._namespaces, self._poller = namespaces, poller
         self._failing, self._draining, self._asleep = Failing("claim", _log), False, False
+        self._first: Sequence[int] = ()
+        """Namespaces whose backlog the next poll asks before the queue."""
         self._recheck = math.inf
         """Longest pause before the next poll, whatever the poller says."""
         self._up_since = 0.0
@@ -117,18 +119,27 @@ class Claimer:
     async def _take(self) -> tuple[int, bool]:
         """Claim steps, and enqueue steps of the backlog where there is room now.
 
-        Returns the number of messages and steps, and whether the queue is certainly empty.
+        Returns the number of messages and steps, and whether the queue is certainly empty. If the messages took all
+        slots, the backlog comes first the next time: an ordered namespace has nothing else.
         """
+        first = 0
+        if self._first:
+            namespaces, self._first = self._first, ()
+            first = (await self._worker.offer(lambda slots: self._release(namespaces, slots))).released
+            if first and not self._worker.slots.claimable_slots:
+                return first, False
         answer, emptied = await self._claim()
         if not answer.release:
             self._recheck = math.inf
-            return answer.popped, emptied
+            return first + answer.popped, emptied
+        if not self._worker.slots.claimable_slots:
+            self._first = answer.release
         backlog = await self._worker.offer(lambda slots: self._release(answer.release, slots))
         if backlog.released or not backlog.passed_over:
             self._recheck = math.inf
         else:
             self._recheck = PASSED_OVER.after(self._recheck) if self._recheck < math.inf else PASSED_OVER.first
-        return answer.popped + backlog.released, False
+        return first + answer.popped + backlog.released, False
 
     async def _claim(self) -> tuple[ClaimAnswer, bool]:
         """Claim steps; return the answer, and whether it has fewer claims than requested and none was put back.

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from tasker.engine.answers import BacklogAnswer
+from tasker.engine.answers import BacklogAnswer, ClaimAnswer
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, ClaimRow, TaskInputs
 from tasker.engine.plans import PlanStore
@@ -208,6 +208,32 @@ async def test_a_worker_asks_again_soon_when_the_next_steps_belong_to_locked_tas
 
 
 FOR_EVER_MS = 3_600_000
+
+
+async def test_a_queue_that_never_empties_and_an_ordered_namespace_take_turns() -> None:
+    """All slots of a claim are used by messages, and none is left for the steps that have no queue."""
+    bench, took = Bench(joined=True), list[tuple[str, int]]()
+    bench.fills = True
+
+    async def claim(args: dict[str, Any]) -> ClaimAnswer:
+        took.append(("queue", slots := args["slots"]))
+        return ClaimAnswer(claims=[ClaimRow.parse(ROW)] * slots, popped=slots, release=[1])
+
+    async def release(namespace_ids: Sequence[int], slots: int) -> BacklogAnswer:
+        took.append(("backlog", slots))
+        return BacklogAnswer(claims=[ClaimRow.parse(ROW)] * slots, released=slots)
+
+    bench.claimer._engine.claim = claim  # type: ignore[assignment, method-assign]
+    bench.claimer._release = release
+    with running(bench):
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(4):
+                while bench.worker.slots.free:
+                    await asyncio.sleep(0.001)
+                await turns()
+                bench.worker.slots.finish()
+
+    assert [source for source, slots in took if slots] == ["queue", "backlog", "queue", "backlog"]
 
 
 async def test_a_worker_that_was_woken_for_a_moment_stays_marked_so_that_the_next_task_wakes_it_at_once() -> None:

@@ -178,3 +178,12 @@ def test_a_waiting_step_says_that_its_flow_is_served_in_turn(lab: Lab) -> None:
 
     assert group["reason"] == "outranked"
     assert (group["values"]["ahead"], group["values"]["flow"]) == (0, "bob")
+
+
+def test_weights_of_any_size_stop_no_claim(lab: Lab) -> None:
+    """The greatest one is 10^13 times the least, and no share of a round that an integer holds."""
+    plan = fair(lab.chain(1), acme=0.0000001, bob=1_000_000)
+    lab.submit(plan, *(of(tenant) for tenant in ("acme", "bob", "bob", "carl")))
+
+    assert Counter(tenants(lab, lab.one.take(3))) == {"acme": 1, "bob": 2}
+    assert tenants(lab, lab.one.take(3)) == ["carl"]

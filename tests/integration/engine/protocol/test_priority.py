@@ -193,6 +193,30 @@ def test_locked_tasks_are_skipped_and_reported(lab: Lab) -> None:
     assert answer["passed_over"]
 
 
+def test_a_step_that_another_claim_took_meanwhile_is_told(lab: Lab) -> None:
+    """Else the worker sleeps while steps wait: what it looked at was gone when it had the lock."""
+    first, second = lab.submit(lab.chain(1), {"priority": 1}, {"priority": 1})
+    lab.two.rows("select pg_advisory_lock(7)")
+
+    with lab.transaction(lab.one):
+        lab.one.execute(  # of this transaction alone: between the look and the lock
+            """create or replace function tasker.step_uuid(p_task uuid, p_seq int) returns uuid
+            language plpgsql as $$ begin
+              perform pg_advisory_xact_lock_shared(7);
+              return (left(p_task::text, 30) || lpad(to_hex(p_seq), 6, '0'))::uuid;
+            end $$"""
+        )
+        late = lab.later(lab.one.call, "backlog", lab.one.args(slots=1))
+        lab.waits(late, lab.one, lab.two)
+        assert [claim["task"] for claim in lab.two.take(1)] == [first]
+        lab.two.rows("select pg_advisory_unlock(7)")
+        answer = late.result(10)
+
+    assert not answer.get("claims")
+    assert answer["passed_over"]
+    assert [claim["task"] for claim in lab.one.take(1)] == [second]
+
+
 def test_an_urgent_task_passes_a_backlog_of_50_000(lab: Lab) -> None:
     lab.window = 500
     plan = lab.chain(1)
@@ -284,6 +308,23 @@ def test_a_namespace_s_backlog_takes_no_room_from_another(lab: Lab) -> None:
     try:
         task = other.submit_one(other.chain(1))
         assert other.states(task) == {"s0": "enqueued"}
+    finally:
+        other.close()
+
+
+def test_the_slots_of_an_ordered_namespace_are_not_taken_by_the_backlog_of_a_queue(lab: Lab) -> None:
+    """The steps beyond the window are more urgent, but their namespace has a queue."""
+    lab.window = 2
+    lab.submit(lab.chain(1), *({} for _ in range(6)))
+    lab.lose_hints()
+    other = Lab(lab.url)
+    try:
+        bulk = other.submit_one(other.chain(1), priority=-100)
+        both = [lab.namespace_id, other.namespace_id]
+        answer = lab.one.call("backlog", lab.one.args(slots=1, namespace_ids=both, window=4))
+
+        assert [claim["task"] for claim in answer["claims"]] == [bulk]
+        assert (answer["released"], answer["sent"]) == (3, {lab.namespace: 2})
     finally:
         other.close()
 

@@ -49,7 +49,10 @@ begin
     select q.items, q.passed_over into v_first, v_passed_over from tasker.next_ordered(v_ordered, v_slots,
       array(select jsonb_array_elements_text(p_args->'unserved')),
       coalesce((p_args->>'turn')::int, (random() * 1000000)::int)) q;
-    v_items := coalesce(v_first || coalesce(v_items, '[]'), v_items);
+    if v_first is not null then   -- the slots are theirs: steps of the others are enqueued
+      v_items := v_first || coalesce(v_items, '[]');
+      p_args := p_args || jsonb_build_object('namespace_ids', to_jsonb(v_ordered));
+    end if;
   end if;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));

@@ -45,7 +45,8 @@ begin
     select w.weight into v_weight from tasker.flow_weights w
     where w.namespace_id = p_namespace and w.flow = v_flow;
     v_weight := coalesce(v_weight, v_default) / v_least;
-    v_due := floor((v_turn.round + 1) * v_weight) - floor(v_turn.round * v_weight)
+    -- in case of weights whose ratio no integer holds
+    v_due := least(floor((v_turn.round + 1) * v_weight) - floor(v_turn.round * v_weight), 2147483647)
       - case when v_flow = v_turn.cut_flow then v_turn.cut else 0 end;
     v_got := array(select b.workflow_step_uuid from tasker.ready_backlog b
       where b.namespace_id = p_namespace and b.flow = v_flow and not b.paused and b.unserved is null

@@ -26,7 +26,8 @@ $$;
 -- another transaction has locked, among the first of each namespace: another claim takes the steps behind
 -- these.
 -- Locks: turns of fair namespaces, tasks (skips).
--- Returns: the items, null without any; `passed_over`: steps of locked tasks may be claimed later.
+-- Returns: the items, null without any; `passed_over`: steps of locked tasks may be claimed later, or others
+--   took steps between the look and the lock, and more may wait behind these.
 create or replace function tasker.next_ordered(p_namespaces int[], p_slots int, p_unserved text[], p_turn int,
   out items jsonb, out passed_over boolean)
 language plpgsql
@@ -80,5 +81,6 @@ begin
     order by x.nth) into items
   from unnest(v_steps) with ordinality as x (step, nth)
   join tasker.ready_backlog b on b.workflow_step_uuid = x.step;
+  passed_over := passed_over or coalesce(jsonb_array_length(items), 0) < cardinality(v_steps);
 end
 $$;

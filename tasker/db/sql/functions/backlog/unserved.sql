@@ -141,11 +141,13 @@ language sql stable as $$
         and p_namespace = any (w.namespaces) and (p_template || ':' || ts.ordinal) <> all (w.unserved)))
 $$;
 
--- True for a step that waits for a worker: it is in the queue, or set aside because no worker has its
--- handler.
+-- True for a step that waits for a worker: it is in the queue, set aside because no worker has its handler,
+-- or in the backlog of an ordered namespace, which has no queue.
 create or replace function tasker.has_no_live_worker(p_step tasker.workflow_steps) returns boolean
 language sql stable as $$
   select p_step.state = 'enqueued' or tasker.step_is_to_run(p_step.state) and p_step.unmet = 0 and exists (
     select from tasker.ready_backlog b
-    where b.workflow_step_uuid = p_step.workflow_step_uuid and b.unserved is not null)
+    where b.workflow_step_uuid = p_step.workflow_step_uuid and (b.unserved is not null or not b.paused
+      and exists (select from tasker.task_namespaces n
+        where n.namespace_id = b.namespace_id and n.ordered)))
 $$;

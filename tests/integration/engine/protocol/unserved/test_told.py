@@ -54,6 +54,19 @@ def test_reports_lists_and_live_views_tell_of_each(lab: Lab, lost: list[str]) ->
         assert asked(lab, "list", tasks=[task]).unserved == "noop"
 
 
+def test_what_waits_for_any_worker_in_an_ordered_namespace_is_told_as_in_a_queue(lab: Lab) -> None:
+    """Its steps are in no queue, and nobody has refused them: no worker runs there."""
+    (task,) = submitted(lab, "lost", priority=1)
+
+    report, progress = (
+        asked(lab, "report", task=task)[0],
+        asked(lab, "progress", task=task, since=None, results_queue="")[0],
+    )
+    assert [step.unserved for step in stored_report(report).steps.values()] == [True]
+    assert [step["unserved"] for step in progress["steps"]] == ["noop"]
+    assert asked(lab, "list", tasks=[task]).unserved == "noop"
+
+
 def test_explanations_name_who_refused_it_and_since_when(lab: Lab, lost: list[str]) -> None:
     for task in lost:
         (group,) = lab.observer.core("explain", {"task": task, "step": None, "results_queue": ""})["groups"]
