@@ -116,7 +116,7 @@ class ItemCalls:
 
     @property
     def _alone(self) -> bool:
-        """Whether each item has an instance of its own, whose checkpoints are those of its handler."""
+        """Return True if each item has an instance of its own, whose checkpoints are those of its handler."""
         return self._each.batch_size == 1
 
     @property
