@@ -1,4 +1,4 @@
-"""Outgoing HTTP requests whose connections reach permitted addresses only.
+"""Outgoing HTTP requests that connect only to permitted addresses.
 
 The name is resolved, every address is checked, and the connection is made to one of them: a change of DNS in between
 has no effect. Host, SNI and pooling stay those of the client. Proxies of the environment are ignored: they would

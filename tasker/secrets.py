@@ -24,7 +24,7 @@ FORM = '{secret = "PROVIDER:NAME"} or {secret = "PROVIDER:NAME#FIELD"}'
 
 
 class Secret:
-    """Value that is shown nowhere. `reveal()` returns it, at the one place that needs it."""
+    """Value that `str()`, `repr()` and logs never show. Call `reveal()` only where the value is used."""
 
     __slots__ = ("_value", "expires_at")
 
@@ -54,7 +54,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class SecretReference:
-    """Place of a secret: the name of its provider, the name there, and a field of its value if it is an object."""
+    """Reference to a secret: its provider, its name there, and optionally a field if its value is a JSON object."""
 
     provider: str
     name: str
@@ -96,7 +96,7 @@ class SecretsProvider(Protocol):
     """Source of secrets. A provider's class is called with its table of `[secrets.NAME]`."""
 
     def get(self, name: str) -> Secret:
-        """Return the current value. Raises `ConfigurationError` if there is none, any other error to try again."""
+        """Return the current value. Raises `ConfigurationError` if there is none; other errors are retried."""
         ...
 
 
@@ -198,5 +198,5 @@ def _make(name: str, settings: Mapping[str, Any]) -> SecretsProvider:
             made: SecretsProvider = point.load()(settings)
             return made
     raise ConfigurationError(
-        f"no provider of secrets is named {name!r}", hint=f"installed are: {', '.join(known_providers())}"
+        f"unknown provider of secrets {name!r}", hint=f"installed providers: {', '.join(known_providers())}"
     )

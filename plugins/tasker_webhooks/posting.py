@@ -84,9 +84,9 @@ class Poster:
 
     def _check(self, url: httpx.URL) -> None:
         if url.scheme != "https" and not (url.scheme == "http" and self._settings.plain_http):
-            raise AddressRefused(f"{url.scheme}:// is not posted to (plugins.webhooks.plain_http)")
+            raise AddressRefused(f"{url.scheme}:// is not permitted (plugins.webhooks.plain_http)")
         if self._settings.hosts and url.host not in self._settings.hosts:
-            raise AddressRefused(f"the host {url.host} is none of plugins.webhooks.hosts")
+            raise AddressRefused(f"the host {url.host} is not in plugins.webhooks.hosts")
         if problem := host_problem(url.raw_host.decode("ascii"), url.port):
             raise AddressRefused(f"invalid URL {str(url)!r:.200}: {problem}")
 

@@ -178,7 +178,7 @@ class Sender:
 
 
 class CallbackSender(Sender):
-    """Sender of the ends of tasks to the URLs that their submissions name.
+    """Sender of the ends of tasks to the `callback_url` of each task.
 
     The URLs have nothing in common, so none of them rests or stops the others.
     """
@@ -191,7 +191,7 @@ class CallbackSender(Sender):
 
     async def _posted(self, event: PublishedEvent) -> Answer:
         url = await self._events.callback_url(event.metadata["task_uuid"])
-        if url is None:  # its end is an event for others
+        if url is None:  # the event was written for other readers
             return Answer()
         body = body_of(event)
         signed = headers(event.event_id, int(time.time()), body, self._endpoint.secrets)

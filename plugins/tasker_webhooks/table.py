@@ -72,7 +72,7 @@ Network = Annotated[str, Check(_network)]
 
 
 CALLBACKS = "callbacks"
-"""Name under which the URLs of tasks are an endpoint."""
+"""Name of the endpoint that stands for the callback URLs of all tasks."""
 
 
 class Endpoint(Table):
@@ -99,7 +99,7 @@ class WebhooksTable(Table):
     )
     callback_secrets: tuple[Secret, ...] = several(
         (),
-        "Secrets that sign what is posted to the `callback_url` of tasks; without one, none is posted to.",
+        "Secrets that sign requests to the `callback_url` of tasks; without one, no callbacks are sent.",
     )
     attempts: int = whole(12, 1, 50, "How often an event is posted before it is given up.")
     first_retry_seconds: float = number(
@@ -124,7 +124,7 @@ class WebhooksTable(Table):
     )
 
     def every(self) -> Sequence[Endpoint]:
-        """Return the endpoints; the URLs of tasks are together one of them, if they have a secret."""
+        """Return the endpoints; the callback URLs of tasks are one of them if `callback_secrets` is set."""
         if not self.callback_secrets:
             return self.endpoints
         url = "the callback_url of each task"
@@ -136,7 +136,9 @@ class WebhooksTable(Table):
         """Refuse endpoints at http:// unless `plain_http` allows them."""
         for endpoint in self.endpoints:
             if endpoint.name == CALLBACKS:
-                raise refused(f"An endpoint is called {CALLBACKS}, which are the URLs of tasks", "Choose another name")
+                raise refused(
+                    f"The endpoint name {CALLBACKS} is reserved for callback URLs of tasks", "Choose another name"
+                )
             if urlsplit(endpoint.url).scheme == "http" and not self.plain_http:
                 issue = f"The endpoint {endpoint.name} is at http://, and plain_http is false"
                 raise refused(issue, "Write https://, or set plugins.webhooks.plain_http = true")

@@ -182,7 +182,7 @@ async def _worker(service: Service, resources: Resources, breakers: Breakers) ->
     )
     wait_seconds = service.configuration.database.connect_wait_seconds
     waiting = StartupWait(runtime.connection, resources.url, wait_seconds)
-    await runtime.limits.declare(connection=waiting)  # templates may name them
+    await runtime.limits.declare(connection=waiting)  # before templates that refer to them are registered
     plans = PlanStore(waiting, service.configuration.retry)
     served = await register_served(
         service.configuration,

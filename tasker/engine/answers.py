@@ -144,7 +144,7 @@ class SubmitAnswer(AdvanceResult):
     forgotten: bool = False
     """True if the database does not have the intended template; nothing was created."""
     running: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """By task that was not created: id, state and steps of the one that runs under the same unique key."""
+    """For each task that was not created: id, state and steps of the running task with the same unique key."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:

@@ -254,7 +254,7 @@ class AdvanceResult:
     finished: Mapping[str, str] = field(default_factory=dict)
     """Final states of the tasks that ended, by task."""
     sent: Mapping[str, int] = field(default_factory=dict)
-    """Number of wake-up messages sent, by namespace; 0 where steps wait that need no message."""
+    """Number of messages sent, by namespace; 0 if only the workers of an ordered namespace have to be woken."""
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """Verdicts by step; a step that is not in it was accepted."""
     inputs: Inputs | None = None

@@ -1,4 +1,4 @@
-"""The way of a result to its row: buffered, written in batches, finished, and the next steps handed off.
+"""Path of a result to its row: buffered, written in batches, finished, and the next steps handed off.
 
 `CompletionBuffer` has the results and releases that wait, and throttles claims while it is full. `Completer` writes
 them (`run`, `_flush`, `_write`), drops the claims and notifies those who listen (`_finish`), and starts the steps that

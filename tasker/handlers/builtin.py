@@ -96,7 +96,7 @@ class Collect(StepHandler):
         parents = () if step is None else step.depends_on
         for name in parents:
             if name.endswith(CONDITION) and name.removesuffix(CONDITION) in parents:
-                continue  # the compiler has added it
+                continue  # a generated step
             instances = [each for each in names_with_prefix(results, f"{name}_") if each[len(name) + 1 :].isdigit()]
             if name in results:
                 collected[name] = results[name]

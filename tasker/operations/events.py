@@ -28,7 +28,7 @@ class EventOperations:
             Param(
                 "name",
                 max_length=20,
-                description="Repeatable: patterns of names, of which one fits; `*` stands for anything.",
+                description="Repeatable: patterns of event names, of which one must match; `*` matches anything.",
             ),
         ] = (),
         namespace: Annotated[str | None, Param(max_length=255)] = None,
@@ -36,10 +36,10 @@ class EventOperations:
         correlation_id: Identifier = None,
         since: datetime | None = None,
         after: Annotated[
-            int | None, Param(at_least=0, at_most=MAX_POSITION, description="Only what is behind this `position`.")
+            int | None, Param(at_least=0, at_most=MAX_POSITION, description="Only events after this `position`.")
         ] = None,
         limit: Annotated[int, Param(at_least=1, at_most=1000)] = 50,
-        newest: Annotated[bool, Param(description="The last ones, not the first.")] = False,
+        newest: Annotated[bool, Param(description="Return the newest events instead of the oldest.")] = False,
         withheld: Annotated[bool, Param(description="Declared events that were not published, and why.")] = False,
     ) -> EventList:
         """Return durable domain events by `position`, which preserves the order of each task's events.
@@ -66,9 +66,9 @@ class EventOperations:
         name: Annotated[str, Param(max_length=128)],
         *,
         after: Annotated[
-            int | None, Param(at_least=0, at_most=MAX_POSITION, description="Behind this position.")
+            int | None, Param(at_least=0, at_most=MAX_POSITION, description="Replay events after this position.")
         ] = None,
-        since: Annotated[datetime | None, Param(description="What was published then, and later.")] = None,
+        since: Annotated[datetime | None, Param(description="Replay events published at this time or later.")] = None,
     ) -> RewindResult:
         """Move a subscriber back to a position or a time, so that it reads the later events again.
 

@@ -10,7 +10,7 @@ from tasker.operations.permissions import Permission
 from tasker.views.steps import Attempt, RetriedSteps, Step, StepInputs
 
 MOST_STEPS = 1000
-"""Of one answer."""
+"""Maximum number of rows in one answer."""
 
 Task = Annotated[str, Param("uuid", description="The task's identifier.")]
 Why = Annotated[str, Param(max_length=1024)]
@@ -32,7 +32,7 @@ class StepOperations:
         limit: Annotated[int, Param(at_least=1, at_most=MOST_STEPS)] = MOST_STEPS,
         offset: Annotated[int, Param(at_least=0, at_most=100_000_000)] = 0,
     ) -> Sequence[Step]:
-        """The steps of a task with their results, in topological order: a page of them.
+        """Return a page of the steps of a task with their results, in topological order.
 
         Raises `TaskNotFound`.
         """

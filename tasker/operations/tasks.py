@@ -16,18 +16,18 @@ from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetai
 from tasker.views.tasks import Task, TaskCancelled, TaskPage, TaskReport
 
 MOST_STEPS = 1000
-"""Of one answer; `more_steps` says how many follow."""
+"""Maximum number of steps in one answer; `more_steps` is the number of those that follow."""
 MOST_IDENTIFIERS = 100
 OnDuplicate = Literal["refuse", "return"]
 ON_DUPLICATE: Mapping[OnDuplicate, str] = {"refuse": "refuse", "return": "return_existing"}
-"""Published words for what an existing task of the same identity means to a submission."""
+"""Published values of `on_duplicate`: what to do if a task with the same identity exists."""
 PREFIX = r"^[0-9a-fA-F-]{1,36}$"
 """Beginning of an identifier: hexadecimal digits, with or without hyphens."""
 
 TaskUuid = Annotated[str, Param("uuid", description="The task's identifier.")]
 Name = Annotated[str | None, Param(max_length=255)]
 Identifier = Annotated[str | None, Param(form="uuid")]
-Key = Annotated[str | None, Param(max_length=255, description="Of any template that is meant.")]
+Key = Annotated[str | None, Param(max_length=255, description="Only the task with this key.")]
 Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]
 Steps = Annotated[int, Param(at_least=1, at_most=MOST_STEPS)]
 Offset = Annotated[int, Param(at_least=0, at_most=100_000_000)]
@@ -48,19 +48,19 @@ class TaskOperations:
             float | None,
             Param(
                 form="seconds",
-                description="Answer when the task has ended, at the latest after so long: `10s`, `500ms`, `2m`; "
-                "at most `5m`.",
+                description="Wait until the task has ended, at most this long: `10s`, `500ms`, `2m`; at most `5m`.",
             ),
         ] = None,
         limit: Annotated[
-            int, Param("steps_limit", at_least=1, at_most=MOST_STEPS, description="Steps of the answer at most.")
+            int,
+            Param("steps_limit", at_least=1, at_most=MOST_STEPS, description="Maximum number of steps in the answer."),
         ] = MOST_STEPS,
         offset: Annotated[
             int,
-            Param("steps_offset", at_least=0, at_most=100_000_000, description="Leave out so many of the first."),
+            Param("steps_offset", at_least=0, at_most=100_000_000, description="Number of steps to skip."),
         ] = 0,
     ) -> Task:
-        """A task with a page of its steps; `more_steps` says how many follow.
+        """Return a task with a page of its steps; `more_steps` is the number of those that follow.
 
         Raises `TaskNotFound`.
         """
@@ -72,7 +72,8 @@ class TaskOperations:
         *,
         reason: Text = "",
         actor: Annotated[
-            str | None, Param(max_length=255, description="Who, in place of the name that is known.")
+            str | None,
+            Param(max_length=255, description="Actor recorded in the audit log; defaults to the authenticated name."),
         ] = None,
     ) -> TaskCancelled:
         """Cancel a task and all its steps that have not ended; 400 if the task has ended.
@@ -90,7 +91,7 @@ class TaskOperations:
         ] = None,
         *,
         names: Annotated[
-            int, Param(at_least=1, at_most=100, description="So many steps of each reason are named.")
+            int, Param(at_least=1, at_most=100, description="Maximum number of steps named for each reason.")
         ] = 5,
     ) -> Explanation:
         """Return, for each step that has not ended, why it does not run now and what would change it.
@@ -104,7 +105,7 @@ class TaskOperations:
         *,
         namespace: Name = None,
         status: Annotated[str | None, Param(max_length=255, description="A task's state, such as `complete`.")] = None,
-        template: Annotated[str | None, Param("name", max_length=255, description="The template.")] = None,
+        template: Annotated[str | None, Param("name", max_length=255, description="Name of the template.")] = None,
         version: Name = None,
         initiator: Name = None,
         source_system: Name = None,
@@ -115,20 +116,20 @@ class TaskOperations:
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         sort: Annotated[
-            Literal["-created_at", "created_at"], Param(description="The newest first, or the oldest.")
+            Literal["-created_at", "created_at"], Param(description="Order: newest first, or oldest first.")
         ] = "-created_at",
-        page: Annotated[int, Param(at_least=0, at_most=100_000, description="Counted from 0.")] = 0,
+        page: Annotated[int, Param(at_least=0, at_most=100_000, description="Number of the page, from 0.")] = 0,
         per_page: Annotated[int, Param(at_least=1, at_most=500)] = 50,
         cursor: Annotated[
             str | None,
             Param(
                 max_length=200,
-                description="`pagination.next_cursor` of the page before: it costs the same "
-                "however far one goes, and nothing is shown twice; `page` and the counts are left out.",
+                description="`pagination.next_cursor` of the previous page: the cost does "
+                "not grow with the page, and no task is repeated; `page` and the counts are omitted.",
             ),
         ] = None,
     ) -> TaskPage:
-        """Tasks by their time of creation, without their steps; counted to 10,000.
+        """Return tasks by creation time, without their steps; counted to 10,000.
 
         A page costs no more for many tasks. With a tag, an initiator or a source that many have, beside other filters,
         it may hold fewer tasks than asked for, or none, and say `has_next`: send `next_cursor` to look on.
@@ -145,7 +146,7 @@ class TaskOperations:
 
     @Endpoint("GET", "/v1/tasks/{uuid}/details", Permission.TASKS_READ, "views.details", errors=(404,))
     async def get_task_details(self, task_uuid: TaskUuid) -> TaskDetails:
-        """A task with the results of its steps and its history: at most 1,000 steps and 10,000 transitions.
+        """Return a task with the results of its steps and its history: at most 1,000 steps and 10,000 transitions.
 
         `task.more_steps` says how many steps follow: `/v1/tasks/{uuid}/report` and `/history` have the others.
 
@@ -169,12 +170,14 @@ class TaskOperations:
         tenant: Name = None,
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
-        fingerprint: Annotated[str | None, Param(max_length=64, description="Of a failure of dead letters.")] = None,
-        until: Annotated[datetime | None, Param(description="Created before then.")] = None,
+        fingerprint: Annotated[
+            str | None, Param(max_length=64, description="Fingerprint of a failure, as in dead letters.")
+        ] = None,
+        until: Annotated[datetime | None, Param(description="Only tasks created before this time.")] = None,
         open: Annotated[bool, Param(description="Only tasks that have not ended.")] = False,
         oldest_first: bool = False,
         field: Annotated[
-            str | None, Param(max_length=2000, description="Of the input, such as `order.id = 7`.")
+            str | None, Param(max_length=2000, description="Condition on the input, such as `order.id = 7`.")
         ] = None,
     ) -> Sequence[TaskSummary]:
         """Return tasks, newest first, with their step counts and what holds them back."""
@@ -184,7 +187,7 @@ class TaskOperations:
     )
     async def list_identifiers(
         self,
-        prefix: Annotated[str, Param("beginning", pattern=PREFIX, description="How the identifiers begin.")],
+        prefix: Annotated[str, Param("beginning", pattern=PREFIX, description="Prefix of the identifiers.")],
         *,
         limit: Annotated[int, Param(at_least=1, at_most=MOST_IDENTIFIERS)] = 10,
     ) -> Sequence[str]:
@@ -194,7 +197,7 @@ class TaskOperations:
     async def get_report_page(
         self, task_uuid: TaskUuid, *, limit: Steps = MOST_STEPS, offset: Offset = 0
     ) -> TaskReport:
-        """A task with all that is known of a page of its steps: results, each failed attempt, what they wait for.
+        """Return a task with a page of its steps: results, failed attempts, and what each step waits for.
 
         `more_steps` says how many follow.
 
@@ -218,7 +221,9 @@ class TaskOperations:
     async def get_task_progress(
         self,
         task_uuid: TaskUuid,
-        since: Annotated[datetime | None, Param(description="Only steps that changed since then, or run.")] = None,
+        since: Annotated[
+            datetime | None, Param(description="Only steps that have changed since this time, or are running.")
+        ] = None,
     ) -> TaskProgress:
         """Return the progress of a task, for views that poll.
 
@@ -235,12 +240,10 @@ class TaskOperations:
             Param(max_length=255, description="A name, a UUID, or a batch worker's name in the template."),
         ] = None,
         attempt: Annotated[int | None, Param(at_least=1, at_most=1_000_000)] = None,
-        level: Annotated[
-            Literal["debug", "info", "warning", "error"], Param(description="From this level on.")
-        ] = "debug",
+        level: Annotated[Literal["debug", "info", "warning", "error"], Param(description="Minimum level.")] = "debug",
         since: datetime | None = None,
         after: Annotated[
-            str | None, Param(max_length=120, description="The `place` of the line that was read last.")
+            str | None, Param(max_length=120, description="The `place` of the last line of the previous page.")
         ] = None,
         limit: Annotated[int, Param(at_least=1, at_most=10_000)] = 1000,
     ) -> Sequence[StepLogLine]:
@@ -274,7 +277,7 @@ class TaskOperations:
             Param(
                 "from_step",
                 max_length=1024,
-                description="Without one the first step that failed, or the first of all.",
+                description="Default: the first failed step, or the first step.",
             ),
         ] = None,
         *,

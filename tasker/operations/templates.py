@@ -22,19 +22,19 @@ class TemplateOperations:
         self,
         namespace: Name = None,
         *,
-        name: Annotated[str | None, Param(max_length=255, description="The template.")] = None,
-        page: Annotated[int, Param(at_least=0, at_most=100_000, description="Counted from 0.")] = 0,
+        name: Annotated[str | None, Param(max_length=255, description="Name of the template.")] = None,
+        page: Annotated[int, Param(at_least=0, at_most=100_000, description="Number of the page, from 0.")] = 0,
         per_page: Annotated[int, Param(at_least=1, at_most=500)] = 50,
         cursor: Annotated[
             str | None,
             Param(
                 max_length=5000,
-                description="`pagination.next_cursor` of the page before: each page costs the same; `page` is left "
-                "out.",
+                description="`pagination.next_cursor` of the previous page: each page costs the same; `page` is "
+                "omitted.",
             ),
         ] = None,
     ) -> TemplatePage:
-        """The registered templates in each of their versions, by namespace and name; counted to 10,000.
+        """Return the registered versions of templates, by namespace and name; counted to 10,000.
 
         `namespaces` are those of this page.
 
@@ -68,9 +68,9 @@ class TemplateOperations:
         ] = None,
         *,
         force: Annotated[
-            bool, Param(description="Replace a version that has other content; tasks in flight keep theirs.")
+            bool, Param(description="Replace a version whose content differs; running tasks keep the old content.")
         ] = False,
-        validate_only: Annotated[bool, Param(description="Say what is wrong, and register nothing.")] = False,
+        validate_only: Annotated[bool, Param(description="Report problems, and register nothing.")] = False,
     ) -> Registration:
         """Register templates from YAML, all or none; 422 with every problem of the text.
 

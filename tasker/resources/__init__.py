@@ -1,1 +1,1 @@
-"""Resources of a worker: clients of databases and services, made from `[resources.NAME]` and lent to handlers."""
+"""Resources of a worker: clients of databases and services, created from `[resources.NAME]` and shared by handlers."""

@@ -43,7 +43,9 @@ class HttpResource:
         url = self._url(path)
         for name, value in (content.get("headers") or {}).items():
             if name.lower() in OWN_HEADERS:
-                raise PermanentError(f"the header {name!r} cannot be set", error_code="invalid_inputs")
+                raise PermanentError(
+                    f"the header {name!r} is set by the client: remove it", error_code="invalid_inputs"
+                )
             if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
                 raise PermanentError(f"the header {name!r} has characters beyond ASCII", error_code="invalid_inputs")
         limit = self._limit if seconds is None else min(seconds, self._limit)

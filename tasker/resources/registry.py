@@ -1,4 +1,4 @@
-"""Clients of one process, made at first use, lent to attempts, replaced when their secrets change."""
+"""Clients of one process: created at first use, shared by attempts, and replaced when their secrets change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Client:
 
 
 class ResourceRegistry:
-    """Resources of one process: at most one client of each is lent at a time, and one that it replaces.
+    """Resources of one process: one current client of each, and replaced clients that are still in use.
 
     All methods may be called from any thread.
     """
@@ -60,11 +60,11 @@ class ResourceRegistry:
         """Names of the resources."""
         return frozenset(self._locks)
 
-    def lend(self) -> LentResources:
+    def for_attempt(self) -> AttemptResources:
         """Return the resources as one attempt uses them."""
-        return LentResources(self)
+        return AttemptResources(self)
 
-    def take(self, name: str) -> Client:
+    def acquire(self, name: str) -> Client:
         """Return the client of a resource for one more user. Raises `ResourceUnavailable`, `KeyError`."""
         with self._locks[name]:
             client = self._clients.get(name)
@@ -72,16 +72,16 @@ class ResourceRegistry:
                 self._retire(name)
                 client = None
             if client is None:
-                client = self._clients[name] = self._made(name)
+                client = self._clients[name] = self._create(name)
             client.users += 1
             return client
 
-    def give_back(self, name: str, client: Client) -> None:
-        """End one use; a client that was replaced is closed after its last one."""
+    def release(self, name: str, client: Client) -> None:
+        """Release one use of a client; a replaced client is closed after its last use."""
         with self._locks[name]:
             client.users -= 1
             if client.replaced and not client.users:
-                _close_aside(name, client)
+                _close_in_thread(name, client)
 
     def renew(self, name: str, client: Client) -> bool:
         """Read the secrets of a resource again; if one has changed since this client was made, replace it.
@@ -100,7 +100,7 @@ class ResourceRegistry:
             return True
 
     def close(self) -> None:
-        """Close every client; afterwards none is made."""
+        """Close every client; later requests raise `ResourceUnavailable`."""
         self._closed = True
         for name, lock in self._locks.items():
             with lock:
@@ -111,9 +111,9 @@ class ResourceRegistry:
         client = self._clients.pop(name)
         client.replaced = True
         if not client.users:
-            _close_aside(name, client)
+            _close_in_thread(name, client)
 
-    def _made(self, name: str) -> Client:
+    def _create(self, name: str) -> Client:
         table = self.tables.resources[name]
         if self._closed:
             raise ResourceUnavailable(f"the resource `{name}` is closed: its worker is stopping")
@@ -130,12 +130,12 @@ class ResourceRegistry:
             raise ResourceUnavailable(f"the resource `{name}` cannot be made: {KNOWN.redact(why)}") from None
 
 
-class LentResources(Mapping[str, Any]):
-    """Resources of one attempt by name, each taken when it is first read and given back at the attempt's end."""
+class AttemptResources(Mapping[str, Any]):
+    """Resources of one attempt by name, each acquired when it is first read and released at the end of the attempt."""
 
     def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
-        self._taken: dict[str, Client] = {}
+        self._acquired: dict[str, Client] = {}
         self._lock = threading.Lock()
 
     @property
@@ -145,9 +145,9 @@ class LentResources(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         with self._lock:
-            if name not in self._taken:
-                self._taken[name] = self._registry.take(name)
-            return self._taken[name].value
+            if name not in self._acquired:
+                self._acquired[name] = self._registry.acquire(name)
+            return self._acquired[name].value
 
     def __contains__(self, name: object) -> bool:
         return name in self._registry.names
@@ -160,14 +160,14 @@ class LentResources(Mapping[str, Any]):
 
     def renew(self) -> list[str]:
         """Read the secrets of the used resources again; return the names of those that changed."""
-        return [name for name, client in list(self._taken.items()) if self._registry.renew(name, client)]
+        return [name for name, client in list(self._acquired.items()) if self._registry.renew(name, client)]
 
-    def give_back(self) -> None:
-        """End the use of everything that was taken."""
+    def release(self) -> None:
+        """Release every client that was acquired."""
         with self._lock:
-            taken, self._taken = self._taken, {}
-        for name, client in taken.items():
-            self._registry.give_back(name, client)
+            acquired, self._acquired = self._acquired, {}
+        for name, client in acquired.items():
+            self._registry.release(name, client)
 
 
 def _secrets_in(value: Any) -> list[Secret]:
@@ -177,8 +177,8 @@ def _secrets_in(value: Any) -> list[Secret]:
     return [secret for item in items for secret in _secrets_in(item)]
 
 
-def _close_aside(name: str, client: Client) -> None:
-    """Close a client without making the attempt wait that used it last."""
+def _close_in_thread(name: str, client: Client) -> None:
+    """Close a client in a thread, so that the attempt that used it last does not wait."""
     threading.Thread(target=_close, args=(name, client), name=f"close {name}", daemon=True).start()
 
 

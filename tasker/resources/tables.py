@@ -78,7 +78,7 @@ def factory_of(kind: str) -> Make:
         if point.name == kind:
             factory: Make = point.load()
             return factory
-    raise ConfigurationError(f"no kind of resources is named {kind!r}", hint=f"known are: {', '.join(known_kinds())}")
+    raise ConfigurationError(f"unknown kind of resource {kind!r}", hint=f"known kinds: {', '.join(known_kinds())}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def table_problems(values: Mapping[str, Any]) -> Iterator[TableProblem]:
             elif root == RESOURCES:
                 yield from _problems_of_resource(f"{root}.{name}", table)
             elif name not in known_providers():
-                issue = "No provider of secrets has this name"
+                issue = "Unknown provider of secrets"
                 yield TableProblem(f"{root}.{name}", table, issue, f"Installed are: {', '.join(known_providers())}")
 
 
@@ -126,4 +126,4 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
             yield TableProblem(place, value, "Expected a table with the one key `secret`", f"Write {FORM}")
         elif reference.provider not in (providers := known_providers()):
             fix = f"Installed are: {', '.join(providers)}"
-            yield TableProblem(place, value[KEY], "No provider of secrets has this name", fix)
+            yield TableProblem(place, value[KEY], "Unknown provider of secrets", fix)

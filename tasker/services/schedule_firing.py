@@ -142,7 +142,7 @@ class ScheduleFiring:
             answer = await self._call(state, drafted, {"trigger": True})
             if answer.created:
                 return next(iter(answer.created))
-            if answer.running:  # of its unique key
+            if answer.running:  # a task with the same unique key
                 return str(next(iter(answer.running.values()))[0])
         raise UsageError("the schedule changes too often to be triggered", hint="trigger it again")
 

@@ -135,7 +135,7 @@ class Viewed:
 
 
 class SensitiveValues(Viewed):
-    """Redaction of answers that are in hand already: `seen_by` a viewer."""
+    """Redaction of answers that were read elsewhere, for the viewer given to `seen_by`."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction

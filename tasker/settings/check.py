@@ -121,7 +121,9 @@ def _limits_without_numbers(settings: Settings) -> Iterator[SettingProblem]:
     for name, limit in settings.limits.items():
         path = f"limits.{name}"
         if not (limit.concurrency or limit.rate):
-            yield SettingProblem(path, limit.to_dict(), "Limits nothing", "Set concurrency, rate or both")
+            yield SettingProblem(
+                path, limit.to_dict(), "Neither concurrency nor rate is set", "Set concurrency, rate or both"
+            )
         elif limit.burst and not limit.rate:
             yield SettingProblem(f"{path}.burst", limit.burst, "A burst without a rate", "Set rate, or remove burst")
 

@@ -202,19 +202,19 @@ class WorkerExecution(Table):
 
 
 class NamedLimit(Table):
-    """Limit that steps of any template name in `limits`. All processes of a fleet keep it together."""
+    """Limit that steps of any template may use (`limits`). It applies to all processes of a fleet together."""
 
     concurrency: int = whole(
-        0, 0, 1_000_000, "How many steps run at the same time, for each value of their key; 0: any number."
+        0, 0, 1_000_000, "How many steps run at the same time, for each value of their key; 0: unlimited."
     )
     rate: RateText = text(
-        "", "How many attempts begin in a time, for each value of their key: `100/s`, `30/m`; empty: any.", shortest=0
+        "", "Rate at which attempts begin, for each value of their key: `100/s`, `30/m`; empty: unlimited.", shortest=0
     )
     burst: int = whole(
         0,
         0,
         1_000_000,
-        "How many attempts of a rate begin at once after a pause; 0: those of a quarter of a second and one.",
+        "How many attempts begin at once after a pause; 0: a quarter of those of one second, plus one.",
     )
 
 

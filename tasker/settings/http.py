@@ -17,7 +17,7 @@ class ApiKeyEntry(Table):
     description: str = ""
     name: str = ""
     namespaces: tuple[str, ...] = several((), "Where.")
-    tenants: tuple[str, ...] = several((), "Whose tasks.")
+    tenants: tuple[str, ...] = several((), "Tenants whose tasks the key may access.")
 
 
 class Auth(Table):
@@ -145,7 +145,7 @@ class OrchestrationWeb(Web):
         0,
         0,
         10_000_000,
-        "Tasks that one authenticated client submits in a minute, over all servers; beyond it 429. 0: unlimited.",
+        "Tasks that an authenticated client may submit in a minute, over all servers; then 429. 0: unlimited.",
     )
     max_connections_per_client: int = whole(
         0,

@@ -90,7 +90,7 @@ class WorkerSection(Table):
         "Display name of the worker, shown in the registry; Tasker does not need it to identify workers.",
     )
     tags: tuple[Tag, ...] = several(
-        (), "What this worker has that steps may require (`requires`), for example `gpu`; also `--tags`."
+        (), "Tags of this worker, which steps may require (`requires`), for example `gpu`; also `--tags`."
     )
     circuit_breakers: WorkerBreakers = table(WorkerBreakers, live=True)
     event_systems: WorkerSystems = table(WorkerSystems)

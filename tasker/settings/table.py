@@ -378,7 +378,7 @@ def table(kind: type[Table], **notes: Any) -> Any:
 
 
 def named_tables(**notes: Any) -> Any:
-    """Declare tables with names of the file's choice; their kind is the argument of the annotation."""
+    """Declare tables whose names the configuration file chooses; the annotation has their kind."""
     return Setting(NamedTables(), notes=notes)
 
 

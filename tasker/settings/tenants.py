@@ -14,10 +14,10 @@ class TenantQuota(Table):
     """Quota of a tenant. The settings of `[tenants.default]` apply to every tenant that does not set them."""
 
     max_open_tasks: int = whole(
-        0, 0, 10_000_000, "Tasks of the tenant that have not ended; a submission beyond it gets 429. 0: unlimited."
+        0, 0, 10_000_000, "Open tasks of the tenant; further submissions get 429. 0: unlimited."
     )
     max_submits_per_minute: int = whole(
-        0, 0, 10_000_000, "Tasks of the tenant that are submitted in a minute; beyond it 429. 0: unlimited."
+        0, 0, 10_000_000, "Tasks of the tenant that may be submitted in a minute; then 429. 0: unlimited."
     )
     labelled: bool = flag(False, "Name the tenant in metrics; all others are counted together as `other`.")
 

@@ -35,7 +35,7 @@ CIRCUIT_BREAKER = Mapping(
         Key(
             "timeout_seconds",
             Number(above=0, maximum=86_400),
-            "Seconds that it puts attempts off before it lets one through as a trial.",
+            "Seconds for which it defers attempts before it permits one as a trial.",
             default=30,
         ),
         Key(

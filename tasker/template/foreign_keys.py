@@ -76,7 +76,7 @@ OF_STEPS: Ways = (
         "matrix strategy foreach loop items each map expand parallel repeat while until with_items with_param "
         "with_sequence",
         "write `for_each: {in: input.items, as: item}`, which runs the step for each item of a list; steps that do not "
-        "depend on each other run side by side anyhow",
+        "depend on each other run at the same time anyway",
     ),
     (
         "with args arguments kwargs op_args op_kwargs params parameters env vars variables config settings",

@@ -1,4 +1,4 @@
-"""Steps that the compiler makes from `when` and `for_each`: both are short for steps that exist anyway.
+"""Decision and batchable steps that the compiler generates from `when` and `for_each`.
 
 `when` on the step `pay` becomes the decision `pay.when`, whose only branch is `pay`. `for_each` becomes the batchable
 step `pay.each`, and `pay` a `batch_worker`. Each takes over the dependencies of the step, which then depends on it
@@ -18,7 +18,7 @@ RULES, FOR_EACH = "tasker.rules", "tasker.for_each"
 """Callables of steps without a handler, for messages and lists of handlers."""
 WITHOUT_HANDLER = frozenset({RULES, FOR_EACH})
 CONDITION, CUT = ".when", ".each"
-"""Ends of the names of generated steps."""
+"""Suffixes of the names of generated steps."""
 RESULTS = "results"
 """Key under which an instance of a step with `for_each` stores the results of its items."""
 

@@ -54,10 +54,10 @@ FAIRNESS = Mapping(
         Key(
             "key",
             InputPlace(),
-            "The place of a value in the input, such as `input.tenant`: the tasks of each value are a flow.",
+            "The path of a value in the input, such as `input.tenant`: the tasks with the same value are a flow.",
             required=True,
         ),
-        Key("weights", MapOf(WEIGHT), "How many turns single flows get for one of the others, by the value."),
+        Key("weights", MapOf(WEIGHT), "How many steps of a flow are claimed in each round, by the value of the key."),
         Key("default", WEIGHT, "The weight of every other flow.", default=1),
     ),
 )
@@ -71,7 +71,11 @@ NAMED_LIMIT = Mapping(
             "Its name in the configuration: the table `[limits.NAME]`.",
             required=True,
         ),
-        Key("key", DataPlace(), "The place of a value that has the limit to itself; without it there is one for all."),
+        Key(
+            "key",
+            DataPlace(),
+            "The path of a value: the limit applies to each value separately; without it, to all steps together.",
+        ),
     ),
     shorthand="name",
 )

@@ -345,18 +345,22 @@ TEMPLATE = Mapping(
         Key(
             "priority",
             Priority(),
-            "How urgent its tasks are where their submission does not say it: `critical` (100), `high` (10), `normal` "
+            "Priority of tasks that are submitted without one: `critical` (100), `high` (10), `normal` "
             "(0), `low` (-10), `bulk` (-100), or another number. A point is worth ten minutes of waiting.",
             default=0,
         ),
         Key(
             "release",
             Choice(("by_age", "finish_started_first")),
-            "Which of its steps are next among tasks that are as urgent: those that wait longest, or those of the task "
+            "Order of its steps among tasks of the same priority: steps that wait longest first, or steps of the task "
             "that was submitted first.",
             default="by_age",
         ),
-        Key("fairness", FAIRNESS, "Whose steps are claimed in turn where many wait: one flow for each value of a key."),
+        Key(
+            "fairness",
+            FAIRNESS,
+            "Fair shares: tasks with the same value of a key are a flow, and flows are claimed in turn.",
+        ),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         *OF_SUBMISSIONS,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),

@@ -276,7 +276,7 @@ class Plan:
     priority: int = 0
     """Priority of tasks that are submitted without one."""
     release: str = "by_age"
-    """Age of steps that wait: theirs, or with `finish_started_first` that of their task."""
+    """Start of the age of waiting steps: when they became ready, or with `finish_started_first` the submission."""
     fairness: Mapping[str, Any] | None = None
     """Turns of flows, as `{key: [name...], weights: {value: weight}, default}`; None: all tasks are one flow."""
     task_events: bool = False

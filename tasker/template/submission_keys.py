@@ -17,7 +17,7 @@ WHILE_RUNNING = Choice(("while_running",))
 
 @dataclass(frozen=True)
 class UniqueMapping(Mapping):
-    """Mapping with the place of the unique key, or `while_running` without one."""
+    """Mapping with the path of the unique key, or the word `while_running`."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the mapping; {} for the word alone."""
@@ -31,12 +31,19 @@ class UniqueMapping(Mapping):
 
 UNIQUE = UniqueMapping(
     "`unique`",
-    (Key("key", InputPlace(), "The place of a value in the input: of each value one task runs.", required=True),),
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The path of a value in the input: one task for each value runs at a time.",
+            required=True,
+        ),
+    ),
 )
 
 TENANT = Mapping(
     "`tenant`",
-    (Key("from", InputPlace(), "The place of the tenant's name in the input.", required=True),),
+    (Key("from", InputPlace(), "The path of the tenant's name in the input.", required=True),),
     shorthand="from",
 )
 
@@ -47,11 +54,11 @@ OF_SUBMISSIONS = (
         "When two submissions are the same task; with `unique` the default is `always_unique`.",
         default="strict",
     ),
-    Key("tenant", TENANT, "For whom a task runs, by its input."),
-    Key("unique", UNIQUE, "A submission with the key of a task that runs answers with that task."),
+    Key("tenant", TENANT, "Tenant of a task, read from its input."),
+    Key("unique", UNIQUE, "Only one task of each key runs at a time; another submission returns that task."),
     Key(
         "max_submits_per_minute",
         Number(whole=True, minimum=1, maximum=MAX_COUNT),
-        "How many tasks of the template are submitted in a minute.",
+        "How many tasks of the template may be submitted in a minute.",
     ),
 )

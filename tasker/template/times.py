@@ -84,7 +84,7 @@ class Rate:
 
 
 def parse_rate(text: str) -> float | None:
-    """Return a written rate in attempts per second, or None if it is none."""
+    """Parse a rate such as `100/m` into attempts per second; return None for any other text."""
     match = RATE.fullmatch(text)
     if match is None or not 0 < float(match[1]) <= MOST_PER_UNIT:
         return None
@@ -92,7 +92,7 @@ def parse_rate(text: str) -> float | None:
 
 
 def default_burst(rate: float) -> float:
-    """Return how many attempts begin at once if nobody says it."""
+    """Return the burst of a rate for which none is given."""
     return 1 + rate * BURST_SECONDS
 
 

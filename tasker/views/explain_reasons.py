@@ -130,7 +130,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         needs_somebody=True,
     ),
     "unserved": Reason(
-        "no live worker serves {handlers}[, which uses a resource that none has: {lacking}]: refused by {refused_by}"
+        "no live worker serves {handlers}[ (missing resource: {lacking})]: refused by {refused_by}"
         "[, last since {refused_since}]",
         "start a worker that has the handler[ and the resource {lacking}]; list handlers by worker: "
         "tasker worker list --callables{db}",

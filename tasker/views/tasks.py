@@ -112,7 +112,7 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """Facts of a task, which every reading of it has."""
+    """Fields that every view of a task has."""
 
     task_uuid: str
     namespace: str
@@ -134,7 +134,7 @@ class TaskFacts:
     deadline_at: datetime | None
     """Time at which the open steps of the task fail; None without a deadline."""
     tenant: str | None
-    """For whom the task runs."""
+    """Tenant (customer, team or account) of the task."""
     waits_until: datetime | None
     """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
 
@@ -173,7 +173,7 @@ class TaskReport(TaskFacts):
     steps: Mapping[str, StepReport]
     cancel_reason: str | None = None
     more_steps: int = 0
-    """Steps behind those that are here, where a page of them was asked for."""
+    """Number of steps after those in `steps`, if a page of them was requested."""
 
     @property
     def results(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Views of templates: lists, the compiled form, the graph, and what came of a registration."""
+"""Views of templates: lists, the compiled form, the graph, and the result of a registration."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def template_graph(plan: Plan) -> TemplateGraph:
 
 
 def registration(plans: Sequence[Plan], diagnostics: Sequence[Diagnostic], *, registered: bool) -> Registration:
-    """Return what came of a text."""
+    """Return the result of registering or validating a text."""
     templates = [RegisteredTemplate(plan.namespace, plan.name, plan.version, len(plan.steps)) for plan in plans]
     found = [TemplateDiagnostic(**diagnostic.to_dict()) for diagnostic in diagnostics]
     return Registration(registered, templates, found)

@@ -62,7 +62,7 @@ def test_keys_of_a_list_are_all_listed_with_their_defaults() -> None:
     for key in FOR_EACH.keys:
         default = "required" if key.required else str(key.default) if key.name == "batch_size" else f"`{key.default}`"
         assert f"| `{key.name}` | {default} |" in PAGE
-    assert f"up to {MOST_CONDITIONS} times" in PAGE
+    assert f"At most {MOST_CONDITIONS} conditions" in PAGE
 
 
 def test_message_of_a_mistake_is_what_the_compiler_says() -> None:

@@ -1,4 +1,4 @@
-"""Handlers that know values and no steps."""
+"""Handlers of the order routing example. None of them refers to a step."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ NAMESPACES = click.option(
     "--namespaces", callback=_names, default="", metavar="A,B", help="Namespaces it is limited to."
 )
 TENANTS = click.option(
-    "--tenants", callback=_names, default="", metavar="A,B", help="Tenants to whose tasks it is limited."
+    "--tenants", callback=_names, default="", metavar="A,B", help="Tenants whose tasks the key may access."
 )
 
 

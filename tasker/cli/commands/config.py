@@ -188,7 +188,9 @@ def show(
     tables_of_backends = tuple(f"{BACKENDS}.{name}" for name in configuration.backends)
     known = key if key in tables_of_backends or not key else _known(key)
     if known and configuration.value(known) is None and pattern_of(known) != known:
-        raise UsageError(f"no file has the table of {known!r}", hint="list all values: tasker config show")
+        raise UsageError(
+            f"no configuration file contains the table of {known!r}", hint="list all values: tasker config show"
+        )
     others = config_text.within(elsewhere(context, configuration), known)
     click.echo(config_text.shown(configuration, known, form, others), nl=False)
     for line in config_text.others_lines(others) if form == "toml" else ():

@@ -55,7 +55,7 @@ def list_limits(name: str | None, keys: int, form: str, place: FleetTarget) -> N
 @FORMAT
 @fleet_options
 def show_limit(name: str, keys: int, form: str, place: FleetTarget) -> None:
-    """Show the limit NAME: its numbers, the templates whose steps have it, what runs and waits.
+    """Show the limit NAME: its numbers, the templates that use it, and how many steps run and wait.
 
     \b
     Examples:

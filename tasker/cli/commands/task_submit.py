@@ -72,7 +72,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="TIME",
             help="Fail the open steps at this time, or so long after the start: 90s, 5m, 36h, 3d.",
         ),
-        click.option("--tenant", metavar="NAME", help="For whom the task runs."),
+        click.option("--tenant", metavar="NAME", help="Tenant (customer, team or account) of the task."),
         click.option("--callback-url", metavar="URL", help="Post the end of the task to this URL (plugin webhooks)."),
         click.option(
             "--idempotency-key", metavar="K", help="Idempotency key; a second task with the same key is not created."

@@ -176,7 +176,9 @@ template.add_command(register)
     help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Also warn about values that no schema describes, and described ones nothing reads."
+    "--strict",
+    is_flag=True,
+    help="Also warn about values without a schema, and about schema properties that nothing reads.",
 )
 @format_option("text", "json", "sarif")
 def validate(

@@ -134,7 +134,7 @@ def _decide(
 
 
 def _entry(plan: Plan, decision: StepPlan, name: str) -> str:
-    """Return the step to create for a named one: that of its condition or its list, which it comes after."""
+    """Return the step to create for a named one: the generated step of its condition or list, if it has one."""
     entry = plan.entries.get(name, name)
     return name if entry == decision.name else entry
 

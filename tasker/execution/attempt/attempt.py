@@ -15,7 +15,7 @@ from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
-    from tasker.resources.registry import LentResources
+    from tasker.resources.registry import AttemptResources
 
 
 class AttemptTask(asyncio.Task[None]):
@@ -79,7 +79,7 @@ class Attempt:
     reporter: Reporter | None = None
     inputs: Mapping[str, Any] | None = field(default=None, repr=False)
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
-    resources: LentResources | None = field(default=None, repr=False)
+    resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
 
 

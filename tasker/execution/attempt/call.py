@@ -22,7 +22,7 @@ from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.logging.current_step import covering, reporter, running
 
 if TYPE_CHECKING:
-    from tasker.resources.registry import LentResources
+    from tasker.resources.registry import AttemptResources
 
 
 async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
@@ -68,7 +68,7 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
 CREDENTIALS_ROTATED = "credentials_rotated"
 
 
-def _with_renewed(resources: LentResources, ending: Ending) -> Ending:
+def _with_renewed(resources: AttemptResources, ending: Ending) -> Ending:
     """Return the outcome; a refused authentication becomes retryable if a secret has changed since it was read.
 
     Each further attempt needs a further change, so a wrong secret fails the step at once.

@@ -39,7 +39,7 @@ class CheckpointProgress:
 
 def _circling(position: Checkpoint, handler: str) -> Failure:
     message = (
-        f"{handler} yields checkpoints without progress: {LIMIT} in a row were nothing new, the last one at cursor "
+        f"{handler} yields checkpoints without progress: {LIMIT} in a row repeat earlier ones, the last one at cursor "
         f"{position.cursor!r:.80} after {position.items_processed} items; after a yield it runs from its top and must "
         "go on from context.checkpoint_cursor"
     )
@@ -77,6 +77,6 @@ def _resumed(attempt: Attempt, saved: Mapping[str, Any]) -> Attempt:
 
 def _failed(error: Exception, limit: float, handler: str) -> Failure:
     why = f"no answer within {limit:g} seconds" if isinstance(error, TimeoutError) else str(error) or repr(error)
-    message = f"the checkpoint could not be saved: {why}; the step goes on from the last one that was"
+    message = f"the checkpoint could not be saved: {why}; the next attempt continues from the last saved one"
     metadata = {"exception_type": type(error).__name__}
     return make_storable(Failure(message, "checkpoint_save_failed", True, metadata=metadata, handler=handler))

@@ -88,7 +88,7 @@ class ItemCalls:
         return self._complete(ending)
 
     async def _one(self, scope: Mapping[str, Any]) -> ItemEnd:
-        """Call the handler for one item, and note its result; return its outcome, a collected failure as a success."""
+        """Call the handler for one item and keep its result; a collected failure is returned as a success."""
         ending = await self._outcome(scope)
         if isinstance(ending, Success):
             result = as_stored(ending.encoded)
@@ -110,7 +110,7 @@ class ItemCalls:
         step = replace(attempt.step, result_schema=self._each.result_schema)
         ending = await self._call(replace(attempt, claim=claim, step=step, inputs=inputs))
         if not self._alone and isinstance(ending, Checkpoint):
-            message = f"{self._handler} yields a checkpoint, and `{step.name}` saves one after each item"
+            message = f"{self._handler} must not yield a checkpoint: `{step.name}` saves one after each item"
             return Failure(f"{message}: write `batch_size: 1`", "checkpoint_in_batch", False, handler=self._handler)
         return ending
 
@@ -130,7 +130,7 @@ class ItemCalls:
         return isinstance(decision, Fail)
 
     async def _saved(self, ending: Success) -> Attempt | ItemEnd:
-        """Return the attempt that goes on behind this item, or the end of the attempt."""
+        """Save the position after this item; return the attempt to continue with, or how the attempt ended."""
         count = len(self._results)
         position = Checkpoint(count, count, {RESULTS: self._results}, ending.events)
         if not self._attempt.cancel.may_save():

@@ -192,7 +192,7 @@ class AttemptRunner:
         if breaker is not None and breaker.refusal is not None:
             return breaker.refusal
         if self.resources is not None:
-            attempt = replace(attempt, resources=self.resources.lend())
+            attempt = replace(attempt, resources=self.resources.for_attempt())
         self._begin(attempt)
         started = self._clock.monotonic()
         try:
@@ -225,7 +225,7 @@ class AttemptRunner:
 
     def _end(self, attempt: Attempt) -> None:
         if attempt.resources is not None:
-            attempt.resources.give_back()
+            attempt.resources.release()
         self._running.discard(attempt)
         if not self._running:
             self._idle.set()
@@ -245,7 +245,7 @@ class AttemptRunner:
         await asyncio.sleep(0)  # attempts whose threads were left behind end now
 
     def _resolve(self, attempt: Attempt) -> tuple[Attempt, ResolvedHandler] | Success | Failure | ClaimReleased:
-        """Return the attempt with its evaluated inputs and its handler, or what becomes of one without a handler."""
+        """Return the attempt with its evaluated inputs and its handler, or how an attempt without a handler ends."""
         if not attempt.step.has_handler:
             from tasker.execution.attempt.evaluated import evaluate  # needed for steps with expressions only
 

@@ -15,7 +15,7 @@ from tasker.execution.slots import Slots
 async def several_slots(
     slots: Slots, attempt: Attempt, limit: float, waits: CapacityWaits
 ) -> AsyncIterator[AttemptEnd | None]:
-    """Use as many slots as the step says; yield how the attempt ends instead if they are not to be had.
+    """Occupy the slots that the step needs; if they do not become free, yield how the attempt ends.
 
     A step that no worker of this size can run is released as unserved. One step at a time waits for slots; others are
     released at once, for workers that have free ones. `limit` is the time that the handler will have, in seconds.
@@ -33,7 +33,7 @@ async def several_slots(
 
 
 async def _end_without_slots(slots: Slots, attempt: Attempt, limit: float, waits: CapacityWaits) -> AttemptEnd | None:
-    """Wait until the slots are free; return how the attempt ends instead, or None."""
+    """Wait until the slots are free; return None then, otherwise how the attempt ends."""
     flag, lacking = attempt.cancel, f"{attempt.step.slots} slots of the worker were not free for it"
     if slots.has_room or flag.is_set():
         return flag.end_of(attempt.claim)

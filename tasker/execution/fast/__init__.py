@@ -1,1 +1,1 @@
-"""Ways around work that most tasks do not need; each says which row of the benchmarks pays for it."""
+"""Fast paths for common cases; the docstring of each names the benchmark that justifies it."""

@@ -124,7 +124,7 @@ def _run(
         return call_blocking(attempt, ResolvedHandler(message["kind"], call, message["name"], source))
     finally:
         if attempt.resources is not None:
-            attempt.resources.give_back()
+            attempt.resources.release()
 
 
 def _send_output(send: Callable[[Mapping[str, Any]], None], message: Mapping[str, Any]) -> None:

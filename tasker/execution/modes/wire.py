@@ -22,7 +22,7 @@ from tasker.logging.trace_context import TraceContext
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
-    from tasker.resources.registry import LentResources, ResourceRegistry
+    from tasker.resources.registry import AttemptResources, ResourceRegistry
 
 MARK = b"TSKR"
 HEADER = struct.Struct("!4sI")
@@ -121,7 +121,7 @@ def attempt_from(
         result_limit_bytes=message["result_limit_bytes"],
         reporter=reporter,
         inputs=message["inputs"],
-        resources=_lent(message["resources"]),
+        resources=_attempt_resources(message["resources"]),
     )
 
 
@@ -129,7 +129,7 @@ _registries: dict[str, ResourceRegistry] = {}
 """Resources of this child process, by their tables."""
 
 
-def _lent(tables: Mapping[str, Any] | None) -> LentResources | None:
+def _attempt_resources(tables: Mapping[str, Any] | None) -> AttemptResources | None:
     """Return the resources for an attempt: a child makes its own, from the references that its parent has."""
     if tables is None:
         return None
@@ -139,7 +139,7 @@ def _lent(tables: Mapping[str, Any] | None) -> LentResources | None:
     key = json.dumps(tables, sort_keys=True)
     if key not in _registries:
         _registries[key] = ResourceRegistry(ResourceTables(**tables))
-    return _registries[key].lend()
+    return _registries[key].for_attempt()
 
 
 def close_resources() -> None:

@@ -140,10 +140,8 @@ class _Exchange:
     def _unclear(self, message: str) -> Exception:
         if self._repeatable:
             return RetryableError(message, error_code=OUTCOME_UNKNOWN)
-        hint = "`idempotent: true` says that the service may get it twice"
-        return PermanentError(
-            f"{message}: {self._method} may have had its effect", error_code=OUTCOME_UNKNOWN, hint=hint
-        )
+        hint = "set `idempotent: true` if the service may get the request twice"
+        return PermanentError(f"{message}: {self._method} may have taken effect", error_code=OUTCOME_UNKNOWN, hint=hint)
 
     def _body(self, response: httpx.Response) -> dict[str, Any]:
         form = self._inputs.get("response", "json" if "json" in response.headers.get("content-type", "") else "text")

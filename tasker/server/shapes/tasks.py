@@ -32,7 +32,8 @@ class DescribedTask(BaseModel):
     context: Any = Field(None, description="The input: an object that fits the template's `input_schema`.")
     configuration: Any = Field(None, description="The same as `context`.")
     priority: Priority | None = Field(
-        None, description="Workers claim steps of higher ones first. Without one, that of the template, usually normal."
+        None,
+        description="Steps of tasks with a higher priority are claimed first. Default: the priority of the template.",
     )
     idempotency_key: Name | None = Field(None, description="Tasks of one template and key are one task.")
     correlation_id: UUID | None = None
@@ -49,7 +50,7 @@ class DescribedTask(BaseModel):
     deadline: Deadline | None = Field(
         None, description="The open steps of the task fail then: a time with a zone, or a duration from its start."
     )
-    tenant: Tenant | None = Field(None, description="For whom the task runs.")
+    tenant: Tenant | None = Field(None, description="Tenant (customer, team or account) of the task.")
     callback_url: Text | None = Field(None, description="URL to which the end of the task is posted, signed.")
     requested_at: Moment | None = Field(None, description="Taken and not kept: the server's clock counts.")
     options: dict[str, Any] | None = Field(None, max_length=0, description="Has no meaning yet, so only `{}` is taken.")

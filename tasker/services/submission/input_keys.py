@@ -1,4 +1,4 @@
-"""Values at places of an input that templates name: tenants and unique keys."""
+"""Tenants and unique keys, read from the input at the paths that a template gives."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def unique_item(plan: Plan, values: Mapping[str, Any], tenant: str | None) -> di
 
 
 def value_at(values: Any, parts: Sequence[str]) -> Any:
-    """Return the value at a place of the input, or None if there is none."""
+    """Return the value at a path of the input, or None if there is none."""
     for part in parts:
         if isinstance(values, Mapping):
             values = values.get(part)
@@ -76,7 +76,7 @@ def value_at(values: Any, parts: Sequence[str]) -> Any:
 
 
 def no_value(plan: Plan, place: Mapping[str, Any], key: str) -> InputInvalid:
-    """Return the error for an input without a value at the place that this key of the template names."""
+    """Return the error for an input without a value at the path that this key of the template has."""
     path = "$" + place_text(place).removeprefix("input")
     problem = SchemaMismatch(path, f"expected a value, which is the key of the template's `{key}`")
     return InputInvalid(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tasker.services.submission.submit import Draft
 
 OPEN_SECONDS = 10
-"""Time to try again where only the end of tasks makes room."""
+"""Seconds after which to submit again if a tenant has too many open tasks."""
 REASONS = {
     "client": "the client {name} submits at most {limit} tasks per minute",
     "template": "at most {limit} tasks of {name} are submitted per minute",

@@ -162,7 +162,7 @@ class TaskFilter:
         """
         clauses = [name for name in CLAUSES if getattr(self, name) and (common or name not in COMMON)]
         if self.tenants is not None and "tenants" not in clauses:
-            clauses.append("tenants")  # none is permitted
+            clauses.append("tenants")  # an empty set permits no tenant
         if self.open and self.status is None:
             clauses.append("open")
         if self.status is None:

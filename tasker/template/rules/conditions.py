@@ -23,13 +23,13 @@ OF_HANDLERS = (
     "on_worker_lost",
     "circuit_breaker",
 )
-"""Keys without meaning for a step that has no handler."""
+"""Keys that have no effect on a step without a handler."""
 RESERVED = ("input", "steps", "task", "attempt", "index", "true", "false", "null", "in")
 """Names that an item cannot have."""
 
 
 def keys_fit_their_step(graph: DependencyGraph) -> None:
-    """Check that `when`, `rules` and `for_each` stand where they mean something."""
+    """Check that `when`, `rules` and `for_each` are on steps that can have them."""
     for step in graph.steps.values():
         if step.made_for is not None or step.type is None:
             continue
@@ -39,7 +39,7 @@ def keys_fit_their_step(graph: DependencyGraph) -> None:
             message = f"`for_each` repeats a standard step, and `{step.name}` is a {_written_type(step)} step"
             step.report("T065", message, step.reading.key(*step.path, "for_each"), "remove `type`, or `for_each`")
         if "for_each" in step.values and "batch_config" in step.values:
-            message = "`batch_config` means nothing beside `for_each`"
+            message = "`batch_config` has no effect together with `for_each`"
             hint = "write `for_each: {in: ..., batch_size: ...}`"
             step.report("T065", message, step.reading.key(*step.path, "batch_config"), hint)
         if "rules" in step.values:
@@ -53,10 +53,10 @@ def _written_type(step: StepDraft) -> Any:
 
 def _report_condition(step: StepDraft) -> None:
     if step.type is not None and step.type.converges:
-        message = f"`{step.name}` is a convergence, which runs whatever was created"
+        message = f"`{step.name}` is a convergence, which cannot have `when`: it always runs"
         hint = "put the condition on a step below it"
     else:
-        message = f"`{step.name}` is a {step.type} step, which its batchable step creates"
+        message = f"`{step.name}` is a {step.type} step, which cannot have `when`: its batchable step creates it"
         hint = "put the condition on the batchable step"
     step.report("T065", message, step.reading.key(*step.path, "when"), hint)
 
@@ -67,7 +67,7 @@ def _check_rules_alone(step: StepDraft) -> None:
         step.report("T065", f"`rules` decide, and `{step.name}` is a {step.type} step", step.location("type"), hint)
     for key in OF_HANDLERS:
         if key in step.values:
-            message = f"`{key}` means nothing beside `rules`: the step has no handler"
+            message = f"`{key}` has no effect together with `rules`: the step has no handler"
             step.report("T065", message, step.reading.key(*step.path, key), "remove one of them")
 
 
@@ -153,10 +153,10 @@ def _check_names(
             message = f"`{name}` is a {graph.steps[name].type} step, which is created without a rule"
             hint = "remove it here"
         elif name in graph.steps:
-            message = f"`{name}` is no branch of `{step.name}`"
+            message = f"`{name}` is not a branch of `{step.name}`"
             hint = f"add `{step.name}` to the dependencies of `{name}`"
         else:
-            message = f"`{name}` is no step"
+            message = f"there is no step `{name}`"
             hint = did_you_mean(name, branches) or f"branches: {listed(branches) or 'none'}"
         if "${" in name:
             step.report("T066", "a name of a step is not an expression", _name_place(step, number, key, position), hint)

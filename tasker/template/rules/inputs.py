@@ -150,7 +150,7 @@ def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> Ty
     if written.wants is not None:
         if text.lstrip().startswith("${"):
             hint = "write the expression without `${` and `}`"
-            _report(step, Problem(SYNTAX, "`${` where an expression stands alone", 0, 2, hint), place, text, 0)
+            _report(step, Problem(SYNTAX, "`${` in a key whose value is an expression", 0, 2, hint), place, text, 0)
             return None
         parts = [Part(0, text)]
     else:

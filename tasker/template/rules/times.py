@@ -73,7 +73,7 @@ def one_number_for_each_limit(graph: DependencyGraph) -> None:
 
 
 def each_limit_once(graph: DependencyGraph) -> None:
-    """Check that no step names a limit twice: it would have a permit of it for one key only."""
+    """Check that no step names a limit twice: it could have a permit for one key only."""
     for step in graph.steps.values():
         names = [limit.get("name") for _, limit in _named_limits(step)]
         for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Strict rules: every value that an expression reads is described, and every described value is read."""
+"""Rules of `--strict`: each schema property of the input and of results is read by an expression."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def report_unread(graph: DependencyGraph, document: Mapping[str, Any], read: Ite
 
 
 def _report_results(step: StepDraft, below: Iterable[str], unknown: set[str], known: set[Path]) -> None:
-    """Warn about unread properties of a result; that of a last step is read by whoever submitted the task."""
+    """Warn about unread properties of a result; the result of a last step is for the submitter of the task."""
     names = [*below]
     if not names or unknown.intersection(names) or ("steps", step.name) in known:
         return

@@ -81,9 +81,7 @@ async def test_own_tasks_are_cancelled_and_a_batch_answers_for_each(guarded: htt
 
 
 @pytest.mark.parametrize("route", GUARDED, ids=lambda route: f"{sorted(route.methods)[0]} {route.path}")
-async def test_a_route_that_names_no_task_and_keeps_no_tenants_apart_is_refused(
-    guarded: httpx.AsyncClient, route: Any
-) -> None:
+async def test_route_without_task_and_tenant_filter_is_refused(guarded: httpx.AsyncClient, route: Any) -> None:
     declared = route.openapi_extra
     if declared.get(CONFINES_TENANTS) or "{uuid}" in route.path or "{task_uuid}" in route.path:
         return

@@ -83,7 +83,7 @@ def revealed(text: str) -> Collection[str]:
     return [secret for secret in (CANARY,) if secret in text]
 
 
-async def test_no_read_of_a_service_reveals_a_value_to_a_stranger(app: tasker.App, named: dict[str, str]) -> None:
+async def test_no_service_reveals_a_value_without_the_permission(app: tasker.App, named: dict[str, str]) -> None:
     seen, found = SeenServices(app, STRANGER), []
     for operation in READS:
         service, method = operation.endpoint.service.split(".")

@@ -219,9 +219,7 @@ FAILING = """
 """
 
 
-def test_condition_without_a_value_fails_for_good_and_names_expression_and_place(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_condition_without_a_value_fails_permanently_with_its_expression(database_url: str, tmp_path: Path) -> None:
     report = run(database_url, tmp_path, FAILING, {"items": [1]})
     assert not report.succeeded
     (failure,) = report.steps["pay.when"].failures

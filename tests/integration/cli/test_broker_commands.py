@@ -270,7 +270,7 @@ def test_a_missing_queue_lacks_everything_that_waits() -> None:
     assert "50 of 50" in str(QueueInfo("q", 0, None, None, None, None, 0, 50).remark())
 
 
-def test_a_queue_that_was_never_used_is_shown_with_its_readers_on_this_provider(database_url: str) -> None:
+def test_a_queue_that_was_never_used_is_shown_with_its_readers(database_url: str) -> None:
     told("status", url=database_url)
     with psycopg.connect(database_url) as connection:
         for kind, backend in (("worker", "pgmq"), ("worker", "pgmq"), ("orchestrator", "pgmq"), ("worker", "redis")):

@@ -68,7 +68,7 @@ async def command(*words: str, database: str) -> Result:
 @pytest.mark.parametrize(
     ("text", "path", "issue", "fix"),
     [
-        ("[limits.mail]\n", "limits.mail", "Limits nothing", "Set concurrency, rate or both"),
+        ("[limits.mail]\n", "limits.mail", "Neither concurrency nor rate is set", "Set concurrency, rate or both"),
         ("[limits.mail]\nconcurrency = 3\nburst = 2\n", "limits.mail.burst", "A burst without a rate", "Set rate, or"),
         ('[limits.mail]\nrate = "fast"\n', "limits.mail.rate", "Not a rate", "Expected a rate such as 100/s"),
         ("[limits.mail]\nconcurency = 3\n", "limits.mail.concurency", "does not exist", "limits.mail.concurrency?"),
@@ -97,7 +97,7 @@ def test_limits_are_shown_explained_compared_and_documented(write: Write, run: R
     explained = run("explain", "limits.mail.rate", "--file", str(one)).stdout
     assert "one.toml:2" in explained
     assert "SIGHUP" in explained
-    assert "no file has the table" in run("show", "limits.sms.rate", "--file", str(one)).stderr
+    assert "no configuration file contains the table" in run("show", "limits.sms.rate", "--file", str(one)).stderr
     assert "limits.sms.concurrency" in run("diff", str(one), str(other)).stdout
     assert "## limits.NAME" in reference()
 

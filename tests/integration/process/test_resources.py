@@ -74,7 +74,7 @@ async def test_a_step_waits_for_a_worker_with_its_resource(
         await eventually(lambda: bool(rows(database_url, ANNOUNCED.format(name))), "the worker has told what it lacks")
         await eventually(lambda: bool(rows(database_url, SET_ASIDE)), "the registration has tried it once more")
         explained = await asyncio.to_thread(invoke, "task", "explain", task, database=database_url)
-        assert f"which uses a resource that none has: {name}: refused by" in " ".join(explained.stdout.split())
+        assert f"(missing resource: {name}): refused by" in " ".join(explained.stdout.split())
 
         async with worker(database_url, resources):
             done = "select 1 from tasker.tasks where state = 'complete'"

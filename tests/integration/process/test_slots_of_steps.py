@@ -104,7 +104,7 @@ async def test_no_more_slots_are_used_than_the_worker_has(database_url: str) -> 
     assert attempts(database_url) == {1}
 
 
-async def test_a_large_step_gets_its_turn_before_small_ones_that_come_later(database_url: str) -> None:
+async def test_a_large_step_starts_before_small_ones_that_come_later(database_url: str) -> None:
     load = Load()
     async with working(database_url, load) as app:
         for n in range(2):

@@ -92,9 +92,7 @@ async def test_a_cancelled_task_is_posted_and_one_that_fails_is_posted_again(app
     assert posted[0]["id"] == posted[1]["id"]
 
 
-async def test_a_url_that_wants_nothing_more_is_given_up_and_others_are_posted(
-    app: tasker.App, senders: Senders
-) -> None:
+async def test_a_url_that_answers_410_is_not_retried_and_others_are_posted(app: tasker.App, senders: Senders) -> None:
     servers = scripted_server([reply(410, "")]), scripted_server([TAKEN])
     async with servers[0] as gone, servers[1] as server, sending(app, senders, table()):
         await app.run(plan(), {}, callback_url=gone.url)

@@ -297,7 +297,7 @@ async def test_a_handler_whose_checkpoints_lead_nowhere_ends_in_an_error_that_sa
     failure = await bench.failure(Handler, save=save)
 
     assert (failure.error_type, failure.retryable) == ("checkpoint_without_progress", False)
-    assert "20 in a row were nothing new" in failure.message
+    assert "20 in a row repeat earlier ones" in failure.message
     assert "after 7 items" in failure.message
     assert len(save.saved) == positions + 19
 

@@ -102,7 +102,7 @@ def test_a_wait_is_a_number_of_seconds_for_programs_and_a_text_for_requests() ->
     assert seconds_of("1.500s") == 1.5
 
 
-def test_words_for_existing_tasks_are_those_of_programs_and_are_published_in_one_place() -> None:
+def test_on_duplicate_values_are_published_in_one_place() -> None:
     assert (*ON_DUPLICATE,) == get_args(OnDuplicate) == SERVICE_CHOICES
     assert get_args(TaskRequest.model_fields["on_duplicate"].annotation) == (*ON_DUPLICATE.values(),)
     assert signature(HttpClient.create_task).parameters["reason"].default == Submission({}).reason == ""

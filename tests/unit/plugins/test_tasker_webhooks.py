@@ -113,7 +113,7 @@ async def test_what_is_posted_is_the_body_with_its_signature() -> None:
         ([reply(307, "", location="http://169.254.169.254/meta")], "an address that is not public"),
         ([reply(307, "", location="http://[::1]:1/")], "an address that is not public"),
         ([reply(307, "", location="https://127.0.0.1:1/")], "ConnectError"),
-        ([reply(307, "", location="file:///etc/passwd")], "file:// is not posted to"),
+        ([reply(307, "", location="file:///etc/passwd")], "file:// is not permitted"),
         ([reply(500, "")], "it answered 500"),
     ],
 )
@@ -235,10 +235,10 @@ async def test_redirections_that_keep_the_method_are_followed() -> None:
 @pytest.mark.parametrize(
     ("settings", "url", "error"),
     [
-        ({"plain_http": False}, "http://127.0.0.1:1/", "http:// is not posted to"),
+        ({"plain_http": False}, "http://127.0.0.1:1/", "http:// is not permitted"),
         ({"private_networks": ()}, "http://127.0.0.1:1/", "an address that is not public"),
         ({"private_networks": ()}, "http://localhost:1/", "an address that is not public"),
-        ({"hosts": ("hooks.example.com",)}, "http://127.0.0.1:1/", "none of plugins.webhooks.hosts"),
+        ({"hosts": ("hooks.example.com",)}, "http://127.0.0.1:1/", "not in plugins.webhooks.hosts"),
     ],
 )
 async def test_what_may_not_be_posted_to_is_never_connected_to(settings: dict[str, Any], url: str, error: str) -> None:

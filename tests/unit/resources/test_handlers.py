@@ -46,7 +46,7 @@ def test_handlers_whose_resources_are_missing_are_neither_served_nor_resolved() 
     assert registry("orders", "crm").lacking() == []
 
 
-def test_a_step_that_names_a_missing_resource_is_refused_and_told_once() -> None:
+def test_a_step_with_a_missing_resource_is_refused_and_reported_once() -> None:
     handlers = registry("orders")
     step = replace(step_plan(callable="tasker.http"), inputs={"resource": "mail"})
     before = handlers.revision

@@ -143,7 +143,7 @@ async def test_refused_credentials_are_an_authentication_error() -> None:
     assert (error.error_type, error.retryable) == ("authentication_error", False)
 
 
-async def test_a_server_that_is_not_there_is_tried_again_and_an_address_that_is_refused_is_not() -> None:
+async def test_failed_connection_is_retried_and_refused_address_is_not() -> None:
     for networks, retryable, code in ((["127.0.0.0/8"], True, "not_connected"), ([], False, "address_refused")):
         resource = make_http({"base_url": "http://127.0.0.1:9", "private_networks": networks})
         with pytest.raises(TaskerError) as refused:

@@ -42,7 +42,7 @@ def registry(make: str = "FakeClient", **options: Any) -> ResourceRegistry:
 
 def test_a_client_is_made_at_first_use_and_once() -> None:
     resources = registry()
-    one, other = resources.lend(), resources.lend()
+    one, other = resources.for_attempt(), resources.for_attempt()
     assert (set(one), MADE) == ({"orders"}, [])
     threads = [threading.Thread(target=lambda: one["orders"]) for _ in range(8)]
     for thread in threads:
@@ -57,30 +57,30 @@ def test_a_changed_secret_replaces_the_client_and_closes_the_old_one_after_its_l
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     resources = registry()
-    one, other = resources.lend(), resources.lend()
+    one, other = resources.for_attempt(), resources.for_attempt()
     old = one["orders"]
     assert other["orders"] is old
     assert one.renew() == []
     monkeypatch.setenv("CLIENT_KEY", "second")
     assert one.renew() == ["orders"]
-    new = resources.lend()["orders"]
+    new = resources.for_attempt()["orders"]
     assert (old.key, new.key) == ("first", "second")
-    one.give_back()
+    one.release()
     assert not old.closed.is_set()
-    other.give_back()
+    other.release()
     assert old.closed.wait(10)
     assert not new.closed.is_set()
 
 
-def test_an_attempt_that_failed_with_a_client_that_is_replaced_already_is_told_so(
+def test_renew_reports_a_client_that_was_already_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     resources = registry()
-    one, other = resources.lend(), resources.lend()
+    one, other = resources.for_attempt(), resources.for_attempt()
     assert one["orders"] is other["orders"]
     monkeypatch.setenv("CLIENT_KEY", "second")
     assert one.renew() == ["orders"]
-    resources.lend()["orders"]
+    resources.for_attempt()["orders"]
     assert other.renew() == ["orders"]
     assert len(MADE) == 2
 
@@ -88,30 +88,30 @@ def test_an_attempt_that_failed_with_a_client_that_is_replaced_already_is_told_s
 def test_an_expired_secret_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     resources = registry(now=lambda: now)
-    first = resources.lend()
+    first = resources.for_attempt()
     first["orders"]
     resources._clients["orders"].secrets[0].expires_at = now + timedelta(minutes=5)
-    assert resources.lend()["orders"] is MADE[0]
+    assert resources.for_attempt()["orders"] is MADE[0]
     monkeypatch.setenv("CLIENT_KEY", "second")
     now += timedelta(minutes=5)
-    assert resources.lend()["orders"].key == "second"
-    first.give_back()
+    assert resources.for_attempt()["orders"].key == "second"
+    first.release()
 
 
 def test_closing_closes_all_and_makes_none() -> None:
     for make in ("FakeClient", "AsyncClient"):
         resources = registry(make)
-        client = resources.lend()["orders"]
+        client = resources.for_attempt()["orders"]
         resources.close()
         assert client.closed.is_set()
         with pytest.raises(ResourceUnavailable, match="is stopping"):
-            resources.lend()["orders"]
+            resources.for_attempt()["orders"]
 
 
 def test_a_client_of_the_program_is_not_closed() -> None:
     client = FakeClient(Secret("x"))
     resources = ResourceRegistry(ResourceTables({"orders": client}))
-    assert resources.lend()["orders"] is client
+    assert resources.for_attempt()["orders"] is client
     resources.close()
     assert not client.closed.is_set()
 
@@ -123,5 +123,5 @@ def test_a_client_of_the_program_is_not_closed() -> None:
 def test_a_resource_that_cannot_be_made_says_why_and_may_be_tried_again(make: str, message: str) -> None:
     resources = ResourceRegistry(ResourceTables({"orders": {"kind": "python", "make": make}}))
     with pytest.raises(ResourceUnavailable, match=message) as failure:
-        resources.lend()["orders"]
+        resources.for_attempt()["orders"]
     assert failure.value.retryable

@@ -124,7 +124,7 @@ def test_a_reference_is_shown_and_a_value_is_not() -> None:
         ({"kind": "pyton"}, "resources.a.kind", "Expected the kind"),
         ({}, "resources.a.kind", "Expected the kind"),
         ({"kind": "python", "key": {"secret": "env"}}, "resources.a.key", "invalid reference"),
-        ({"kind": "python", "keys": [{"secret": "nope:X"}]}, "resources.a.keys[0]", "No provider"),
+        ({"kind": "python", "keys": [{"secret": "nope:X"}]}, "resources.a.keys[0]", "Unknown provider"),
         ({"kind": "python", "key": {"secret": "env:X", "field": "y"}}, "resources.a.key", "one key"),
         ("text", "resources.a", "Expected a table"),
     ],

@@ -131,7 +131,7 @@ CONDITIONS = (
     Case(
         "T065",
         RULES.replace("  - name: route", "  - name: route\n    «handler»: h"),
-        "means nothing beside `rules`",
+        "has no effect together with `rules`",
         RULES,
     ),
     Case(

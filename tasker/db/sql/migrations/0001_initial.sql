@@ -218,8 +218,8 @@ create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
 create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
--- Who has submitted lately and has a limit for that: a client, a template or a tenant, by name, with the time at which
--- all tokens would be unused again (GCRA). None is as one in the past. Changed in a transaction of its own, before that
+-- Rate limiter of submissions (GCRA): for each limited client, template or tenant the time at which its bucket is full
+-- again. A missing row means a full bucket. Changed in a transaction of its own, before that
 -- of the submission (admit_v1).
 create table tasker.submission_buckets (
   kind    text not null check (kind in ('client', 'template', 'tenant')),
@@ -306,7 +306,7 @@ create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and
 -- ==== Limits ====
 
 -- A limit on what runs at the same time, or on how many attempts begin in a time, by its name: of a step of a template in
--- all its versions, of a template, of a namespace; or of a configuration, shared by all templates that name it. Rules are
+-- all its versions, of a template, of a namespace; or a limit of a configuration, shared by all templates that name it. Rules are
 -- never deleted: a few rows.
 create table tasker.limit_rules (
   rule_id     int generated always as identity primary key,

@@ -13,7 +13,7 @@ from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now(
 order by w.started_at, w.worker_uuid
 
 -- name: limits_of_processes
--- Live processes whose configuration gives a limit other numbers than those in force: label, host, limit, and
+-- Live processes in whose configuration a limit differs from the numbers in force: label, host, limit, and
 -- both numbers.
 select tasker.worker_label(w.worker_uuid, w.name), w.host, r.name, l.concurrency, l.rate, r.max_running,
   r.rate

@@ -1,4 +1,4 @@
--- What submissions leave to be read. Each query has a name and takes its parameters as %(name)s.
+-- Reads of what submissions have stored. Each query has a name and takes its parameters as %(name)s.
 
 -- name: outcome
 -- Whether a transaction is still open, and which of the tasks that it created exist: none after a rollback.

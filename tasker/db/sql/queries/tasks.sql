@@ -5,7 +5,7 @@
 -- thousand the names of their fields would be half of the text. No row when there is no such task. What
 -- belongs to a step comes by an index on the step, and only where there is some: a step that is complete with
 -- its one claim has neither failed nor been reused. The parents of static steps are ordinals, those of others
--- come once as `edges`: whoever reads puts them together. `{columns}` are the task's own.
+-- come once as `edges`: the caller puts them together. `{columns}` are the task's own.
 -- `{of_page}` and `{names}` are empty and null, or a page of the steps and the names of its static parents
 -- (`page_of_steps`, `static_names`).
 select json_build_object('task', (select row_to_json(v) from (select {columns}) v),

@@ -102,7 +102,7 @@ def _page(
 
 async def _search(request: Request, text: str) -> Response:
     """Redirect to the page of the only match; list the matches if there are several."""
-    if tenants_of(request) is not None:  # other matches are for all tenants
+    if tenants_of(request) is not None:  # the other results are not filtered by tenant
         return redirect(request, "tasks", tag=text)
     match = await program_of(request).search.find(text, namespaces=namespaces_of(request))
     if match.kind in ("tasks", "templates") and len([*match.identifiers, *match.templates]) > 1:

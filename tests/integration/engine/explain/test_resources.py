@@ -13,7 +13,7 @@ def test_a_resource_that_no_worker_with_the_handler_has_is_named(told: Told) -> 
     task, claims = lab.running(lab.chain(1))
     lab.one.advance(change("release", claims["s0"], n={"unserved": "noop"}))
     assert told.sentence(task, "s0") == (
-        "no live worker serves noop, which uses a resource that none has: orders: refused by w1, last since 12:00:00"
+        "no live worker serves noop (missing resource: orders): refused by w1, last since 12:00:00"
     )
     assert told.one(task, "s0").remedy().startswith("start a worker that has the handler and the resource orders; ")
 

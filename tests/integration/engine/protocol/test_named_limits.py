@@ -77,7 +77,7 @@ def test_a_raised_limit_lets_those_that_wait_begin_at_once(lab: Lab) -> None:
     assert waiting(lab) == [("", 1)]
 
 
-def test_the_newest_file_decides_and_an_older_one_is_told(lab: Lab) -> None:
+def test_the_newest_file_wins_and_an_older_one_is_logged(lab: Lab) -> None:
     declare(lab, days=2, concurrency=3)
 
     older = declare(lab, days=1, concurrency=1)
@@ -179,7 +179,7 @@ def test_a_raised_rate_gives_tokens_back_sooner(lab: Lab) -> None:
     assert begun(lab, 0.1) == 1
 
 
-def test_a_transaction_of_a_client_that_uses_a_limit_keeps_nobody_waiting(lab: Lab) -> None:
+def test_a_client_transaction_with_a_limit_blocks_no_other(lab: Lab) -> None:
     declare(lab, concurrency=1)
     plan = using(lab, "payments")
     submit(lab, plan, 1)

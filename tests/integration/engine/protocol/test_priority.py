@@ -181,7 +181,7 @@ def test_steps_that_the_caller_does_not_serve_are_left_to_others(lab: Lab) -> No
     assert [claim["name"] for claim in claims] == ["b"] * 3
 
 
-def test_locked_tasks_are_passed_over_and_told(lab: Lab) -> None:
+def test_locked_tasks_are_skipped_and_reported(lab: Lab) -> None:
     plan = lab.chain(1)
     urgent, usual = lab.submit_one(plan, priority=9), lab.submit_one(plan, priority=1)
 

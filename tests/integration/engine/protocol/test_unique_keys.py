@@ -78,7 +78,7 @@ def test_batches_of_the_same_keys_in_opposite_orders_do_not_block_each_other(lab
     assert len(running(second.result())) == 3
 
 
-def test_tasks_of_the_template_run_as_plain_ones(lab: Lab) -> None:
+def test_tasks_of_the_template_run_like_any_other(lab: Lab) -> None:
     (task,) = lab.submit(unique(lab), {"unique": "x"})
     assert lab.task(task).gates == 0
 

@@ -1,8 +1,8 @@
 -- The next steps of a fair namespace: a round robin over its flows, in the order of their names; inside a
 -- flow by rank. Each visit of a flow takes floor((round + 1) * q) - floor(round * q) steps, where q is its
 -- weight in units of the least one: exact over rounds for every weight, without state of the flow. A visit
--- that `p_want` cuts goes on next time. Steps that the caller does not serve are passed over; after 200
--- visits in which it found nothing, the next call goes on.
+-- that `p_want` cuts short is continued by the next call. Steps that the caller does not
+-- serve are passed over; after 200 visits that found no step, it stops, and the next call continues there.
 -- Locks: turn of the namespace.
 create or replace function tasker.next_fair(p_namespace int, p_want int, p_but uuid[], p_unserved text[])
 returns uuid[]
@@ -97,7 +97,7 @@ language sql stable as $$
 $$;
 
 -- Makes a namespace fair, with these weights for all of its templates; backlogged steps get their flows.
--- Steps that are backlogged meanwhile by writes that have not seen it are mended (tasker.mend_held).
+-- Concurrent writes that do not see it yet backlog steps without a flow; a sweep adds it (mend_held).
 -- p_fairness: {key, weights: {value: weight}, default}.
 -- Locks: namespace, backlog.
 create or replace function tasker.make_fair(p_namespace int, p_fairness jsonb) returns void

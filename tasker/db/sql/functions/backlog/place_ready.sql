@@ -4,7 +4,7 @@
 -- becomes ready: not again when it is released, retried or reset. Paused steps are backlogged too, and marked
 -- unless their whole namespace is paused. Urgent tasks come first, then the order of the template. A released
 -- step (`unhold`) may use the whole window, others only tasker.window_room. In an ordered namespace nothing
--- is enqueued: what is not handed off is backlogged, and a step yields to more urgent ones that wait.
+-- is enqueued: a step is backlogged unless it is handed off, and it is not while more urgent ones wait.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint,
   p_judged tasker.judged_change[]) returns tasker.placed_step[]

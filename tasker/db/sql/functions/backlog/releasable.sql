@@ -1,7 +1,7 @@
--- {"release": [namespace ids]}: the namespaces of the caller whose backlog has room in the queue again (half
--- of the window is free), or is claimed in its order; {} if there are none. Costs one index probe for each
--- namespace if nothing is backlogged; for a caller that serves more than 8 namespaces, one for each namespace
--- with a backlog.
+-- {"release": [namespace ids]}: the namespaces of the caller with a backlog that may be released, because
+-- half of the window of the queue is free or the namespace is ordered; {} if there are none. Costs one
+-- index lookup for each namespace if nothing is backlogged; for a caller that serves more than 8 namespaces,
+-- one for each namespace with a backlog.
 create or replace function tasker.releasable(p_args jsonb) returns jsonb
 language plpgsql stable as $$
 declare

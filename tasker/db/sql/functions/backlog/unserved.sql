@@ -111,8 +111,8 @@ language sql stable as $$
   where ts.template_id = p_template and ts.ordinal = p_ordinal and ts.slots > m.slots
 $$;
 
--- The tags that a step requires and no live worker of the namespace has; all of them, if each has only some.
--- Null if a worker has all, or the step requires none.
+-- The tags that a step requires and no live worker of the namespace has. If each tag is on some worker, but
+-- none has all of them: all tags. Null if a worker has all, or the step requires none.
 create or replace function tasker.missing_tags(p_namespace text, p_template int, p_ordinal int)
 returns text[]
 language sql stable as $$

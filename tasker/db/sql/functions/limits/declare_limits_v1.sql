@@ -1,6 +1,6 @@
--- Stores the limits of a process's configuration, unless those of a newer file are stored: so while a fleet
--- is restarted with another file, whichever process starts last. Of two files of one age the one that is read
--- last decides. A limit that no configuration names any more stays as it is.
+-- Stores the limits of a process's configuration, unless those of a newer file are stored. So the newest file
+-- wins while a fleet is restarted with it, in whatever order the processes start. Of two files of the same
+-- time, the one that is stored last wins. A limit that is in no configuration any more keeps its numbers.
 -- Locks: the rules, in the order of their names; buckets (skips); worker.
 -- p_args: {limits: [{name, concurrency, rate: attempts per second, burst}], changed_at: when the file was
 --   changed; null: now, worker: the registered process whose entry shows them, if any}.
@@ -42,7 +42,7 @@ begin
     end if;
   end loop;
 
-  -- As many tokens as before are used: after a raise they come back sooner.
+  -- The number of used tokens stays: with a higher rate they are refilled sooner.
   update tasker.limit_buckets b set full_at = tasker.now() + (b.full_at - tasker.now()) * c.factor
   from unnest(v_rated, v_factors) as c (rule_id, factor)
   where b.rule_id = c.rule_id and b.full_at > tasker.now()

@@ -35,7 +35,7 @@ begin
   join jsonb_to_recordset(p_args->'buckets') as g (kind text, name text) using (kind, name)
   order by b.kind, b.name for update of b;
 
-  -- a later statement: it sees what those took that had the locks before
+  -- a later statement: it sees what earlier holders of these locks have committed
   select jsonb_build_object('kind', g.kind, 'name', g.name, 'limit', g.per_minute,
     'retry_ms', ceil((greatest(0, extract(epoch from b.full_at - v_now)) * 1000
       + (g.tasks - g.per_minute) * 60000.0 / g.per_minute))) into v_refused

@@ -1,7 +1,7 @@
 -- Takes the unique keys of tasks that are about to be created: returns, for those that may not be, the task
 -- that runs under their key, which may be one of the same call. A key belongs to a template in all its
--- versions. The task of a key that has ended loses it here; its end writes nothing. A submission that was
--- made before, by its identity, takes no key: it is answered as such.
+-- versions. If the task of a key has ended, the key is taken from it here; the end of a task writes nothing.
+-- A submission whose identity exists already takes no key: submit_v1 answers it as a duplicate.
 -- Locks: unique keys, by value, until the end of the transaction.
 -- p_tasks: [{id, identity, unique}]; one without `unique` takes no key
 create or replace function tasker.take_unique_keys(p_template int, p_tasks jsonb) returns jsonb
@@ -18,10 +18,10 @@ begin
   select v_namespace, v_name, f.value, f.id from (
     select distinct on (g.value) g.value, g.id from tasker.keyed_tasks(p_tasks) g order by g.value, g.n) f
   order by f.value
-  -- locks the row, whoever has the key
+  -- locks the row, also if another task has the key
   on conflict (namespace_id, template, value) do update set task_uuid = k.task_uuid;
 
-  -- a later statement: it sees the tasks of those that had the locks before
+  -- a later statement: it sees the tasks that earlier holders of these locks have committed
   update tasker.unique_keys k set task_uuid = f.id
   from (select distinct on (g.value) g.value, g.id from tasker.keyed_tasks(p_tasks) g order by g.value, g.n) f
   where k.namespace_id = v_namespace and k.template = v_name and k.value = f.value and k.task_uuid <> f.id
@@ -45,7 +45,7 @@ language sql stable as $$
     and not exists (select from tasker.task_details d where d.identity_hash = g.identity)
 $$;
 
--- The part of the answer of submit_v1 for tasks that were not created because one of their key runs.
+-- The field `running` of the answer of submit_v1: tasks that were not created because their key is in use.
 create or replace function tasker.running_tasks(p_running jsonb) returns jsonb
 language plpgsql stable as $$
 begin

@@ -67,7 +67,7 @@ def test_all_who_sleep_are_woken_by_one_notification(lab: Lab) -> None:
     assert heard(ears) == [f"@{lab.namespace}"]
 
 
-def test_an_urgent_task_wakes_who_sleeps_without_a_message(lab: Lab) -> None:
+def test_an_urgent_task_wakes_an_idle_worker_without_a_message(lab: Lab) -> None:
     ears = listener(lab)
     asleep(lab)
 
@@ -77,7 +77,7 @@ def test_an_urgent_task_wakes_who_sleeps_without_a_message(lab: Lab) -> None:
     assert heard(ears) == [f"@{lab.namespace}"]
 
 
-def test_a_sweep_wakes_who_was_not_woken_for_an_ordered_namespace(lab: Lab) -> None:
+def test_a_sweep_wakes_workers_of_an_ordered_namespace(lab: Lab) -> None:
     lab.one.core("submit", {**_submission(lab), "announce": False})
     asleep(lab)
     ears = listener(lab)
