@@ -33,7 +33,7 @@ from tasker.settings.queues import DepthThresholds
 from tasker.settings.table import NamedTables
 from tasker.settings.tenants import TenantQuota
 from tasker.template.plan import BreakerPolicy, RetryPolicy
-from tasker.template.times import default_burst, parse_rate
+from tasker.template.rates import default_burst, parse_rate
 
 if TYPE_CHECKING:
     from tasker.resources.tables import ResourceTables

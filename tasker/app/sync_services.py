@@ -111,6 +111,7 @@ class SyncViews(SyncWrapper[ClientViews]):
     template = sync_method(ClientViews.template)
     task_page = sync_method(ClientViews.task_page)
     namespace = sync_method(ClientViews.namespace)
+    owner = sync_method(ClientViews.owner)
     tasks = sync_method(ClientViews.tasks)
     page = sync_method(ClientViews.page)
     some = sync_method(ClientViews.some)
@@ -264,6 +265,7 @@ class SyncDomainEvents(SyncWrapper[DomainEventLog]):
     """Sync wrapper of `DomainEventLog`."""
 
     page = sync_method(DomainEventLog.page)
+    callback_url = sync_method(DomainEventLog.callback_url)
     withheld = sync_method(DomainEventLog.withheld)
     subscribers = sync_method(DomainEventLog.subscribers)
     replay = sync_method(DomainEventLog.replay)

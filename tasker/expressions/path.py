@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from tasker.dataclasses import dataclass
 
@@ -69,3 +71,8 @@ def _written(name: str) -> str:
     if _NAME.fullmatch(name):
         return f".{name}"
     return f"[{name}]" if re.fullmatch(r"0|[1-9]\d{0,8}", name) else f"[{json.dumps(name, ensure_ascii=False)}]"
+
+
+def place_text(place: Mapping[str, Any]) -> str:
+    """Return a place in a task's data, `{input}` or `{step, path}`, as it is written in a template."""
+    return str(DataPath(place.get("step"), tuple(place["input"] if "input" in place else place["path"])))

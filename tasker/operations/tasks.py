@@ -171,7 +171,7 @@ class TaskOperations:
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
         fingerprint: Annotated[
-            str | None, Param(max_length=64, description="Fingerprint of a failure, as in dead letters.")
+            str | None, Param(max_length=64, description="Only tasks with this failure, as shown in dead letters.")
         ] = None,
         until: Annotated[datetime | None, Param(description="Only tasks created before this time.")] = None,
         open: Annotated[bool, Param(description="Only tasks that have not ended.")] = False,

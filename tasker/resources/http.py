@@ -12,9 +12,9 @@ import httpx
 
 from tasker.errors import ConfigurationError, PermanentError
 from tasker.outgoing import guarded_transport
+from tasker.resources.tables import HTTP_KEYS
 from tasker.secrets import Secret
 
-KEYS = frozenset(("base_url", "headers", "bearer", "basic", "timeout_seconds", "connections", "private_networks"))
 LIMIT_SECONDS = 20
 """Default limit of a request: below that of a step, so that a request ends before its step is stopped."""
 LARGEST_BODY = 10 * 1024 * 1024
@@ -88,9 +88,9 @@ class HttpResource:
 
 def make_http(settings: Mapping[str, Any]) -> HttpResource:
     """Make the resource of a table. Raises `ConfigurationError`."""
-    if unknown := sorted(settings.keys() - KEYS):
+    if unknown := sorted(settings.keys() - HTTP_KEYS):
         message = f"unknown key {unknown[0]!r}"
-        raise ConfigurationError(message, hint=f"a resource of the kind http takes {', '.join(sorted(KEYS))}")
+        raise ConfigurationError(message, hint=f"a resource of the kind http takes {', '.join(sorted(HTTP_KEYS))}")
     base = settings.get("base_url")
     if not isinstance(base, str) or httpx.URL(base).scheme not in ("http", "https") or not httpx.URL(base).host:
         raise ConfigurationError(f"base_url: expected a URL of http or https, got {base!r}")

@@ -14,6 +14,8 @@ from tasker.secrets import FORM, KEY, known_providers, reference_in, references_
 
 GROUP = "tasker.resources"
 KIND = "kind"
+HTTP_KEYS = frozenset(("base_url", "headers", "bearer", "basic", "timeout_seconds", "connections", "private_networks"))
+"""Keys of a table of the kind `http`, beside its kind."""
 RESOURCES, SECRETS = "resources", "secrets"
 Make = Callable[[Mapping[str, Any]], Any]
 """Factory of a kind: gets the settings with a `Secret` for each reference, and returns the client."""
@@ -107,6 +109,12 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
     if table.get(KIND) not in (kinds := known_kinds()):
         fix = f"Write kind = one of: {', '.join(kinds)}"
         yield TableProblem(f"{path}.{KIND}", table.get(KIND), "Expected the kind of the resource", fix)
+    if table.get(KIND) == "http":
+        fix = f"A resource of the kind http takes {', '.join(sorted(HTTP_KEYS))}"
+        for key in sorted(table.keys() - HTTP_KEYS - {KIND}):
+            yield TableProblem(f"{path}.{key}", table[key], "Unknown key", fix)
+        if "base_url" not in table:
+            yield TableProblem(path, table, "`base_url` is missing", 'Write base_url = "https://..."')
     for inside, value in references_in(table):
         place = f"{path}.{inside}" if inside else path
         try:

@@ -59,7 +59,7 @@ def _error_rule(value: str) -> str:
 
 
 def _rate(value: str) -> str:
-    from tasker.template.times import RATE_EXPECTED, parse_rate
+    from tasker.template.rates import RATE_EXPECTED, parse_rate
 
     if value and parse_rate(value) is None:
         raise refused("Not a rate", f"{RATE_EXPECTED[:1].upper()}{RATE_EXPECTED[1:]}")

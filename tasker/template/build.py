@@ -11,10 +11,10 @@ from tasker.template.documents import Overrides, StepDraft, StepOverrides, overr
 from tasker.template.generated_steps import RULES, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
+from tasker.template.rates import default_burst
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
-from tasker.template.times import default_burst
 
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import yaml
 
+from tasker.expressions.path import place_text
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
 from tasker.template.plan import Plan, RetryPolicy, StepLimit, StepPlan
+from tasker.template.rates import default_burst, rate_text
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
 from tasker.template.step_types import DEFAULT
-from tasker.template.times import default_burst, place_text, rate_text, start_text
 from tasker.template.yaml import convert
 
 
@@ -76,7 +77,7 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "lifecycle": step.lifecycle,
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
-            "not_before": None if step.not_before is None else start_text(step.not_before),
+            "not_before": _start_text(step.not_before),
             "concurrency": _limit(step, rate=False),
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
@@ -189,3 +190,9 @@ _LOOKS_LIKE_A_NUMBER = re.compile("|".join(f"(?:{pattern.pattern})$" for pattern
 
 _Dumper.add_representer(str, _text)
 _Dumper.add_implicit_resolver("!number", _LOOKS_LIKE_A_NUMBER, list("-+.0123456789"))
+
+
+def _start_text(start: Mapping[str, Any] | None) -> str | None:
+    if start is None:
+        return None
+    return str(start["time"]) if "time" in start else place_text(start)

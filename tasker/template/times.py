@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.expressions.path import EXPECTED as PLACE_EXPECTED
-from tasker.expressions.path import DataPath, PathError, parse_path
+from tasker.expressions.path import PathError, parse_path
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.durations import DURATION, EXPECTED, parse_duration
+from tasker.template.rates import RATE, RATE_EXPECTED, parse_rate
 from tasker.template.value_kinds import INVALID
 from tasker.template.yaml.nodes import Node
 
 TIME = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)"
 TIME_EXPECTED = "expected a time with a zone such as 2026-01-31T18:00:00Z, or the path of one such as input.starts_at"
-
-
-RATE = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)/([smhd])")
-UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-MOST_PER_UNIT = 1_000_000
-BURST_SECONDS = 0.25
-"""A rate makes up for pauses of the fleet up to this time, unless its template says how many attempts."""
-RATE_EXPECTED = "expected a rate such as 100/s, 30/m, 500/h or 1000/d"
 
 
 @dataclass(frozen=True)
@@ -83,29 +74,6 @@ class Rate:
         return {"type": "string", "pattern": f"^{RATE.pattern}$", "examples": ["100/s"]}
 
 
-def parse_rate(text: str) -> float | None:
-    """Parse a rate such as `100/m` into attempts per second; return None for any other text."""
-    match = RATE.fullmatch(text)
-    if match is None or not 0 < float(match[1]) <= MOST_PER_UNIT:
-        return None
-    return float(match[1]) / UNITS[match[2]]
-
-
-def default_burst(rate: float) -> float:
-    """Return the burst of a rate for which none is given."""
-    return 1 + rate * BURST_SECONDS
-
-
-def rate_text(rate: float) -> str:
-    """Return a rate, in attempts per second, as it is written in a template."""
-    rate = float(rate)  # JSON has whole numbers, too
-    unit = next(unit for unit, seconds in UNITS.items() if rate * seconds >= 1 or unit == "d")
-    for unit, seconds in UNITS.items():
-        if (number := round(rate * seconds, 9)) >= 1 and number.is_integer() and int(number) / seconds == rate:
-            return f"{int(number)}/{unit}"
-    return f"{rate * UNITS[unit]!r}/{unit}"
-
-
 @dataclass(frozen=True)
 class DataPlace:
     """Place of a value in a task's data: `{input}` or `{step, path}`."""
@@ -136,16 +104,6 @@ class InputPlace(DataPlace):
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": r"^input[.\[].+$", "examples": ["input.customer.id"]}
-
-
-def start_text(start: Mapping[str, Any]) -> str:
-    """Return the start of a step as it is written in a template."""
-    return str(start["time"]) if "time" in start else place_text(start)
-
-
-def place_text(place: Mapping[str, Any]) -> str:
-    """Return a place in a task's data as it is written in a template."""
-    return str(DataPath(place.get("step"), tuple(place["input"] if "input" in place else place["path"])))
 
 
 def _place(code: str, text: str, node: Node, reading: DocumentReading) -> Any:

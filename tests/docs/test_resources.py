@@ -12,8 +12,8 @@ import pytest
 
 import tasker
 from tasker.known_secrets import KNOWN, KnownSecrets
-from tasker.resources.http import KEYS, make_http
-from tasker.resources.tables import table_problems
+from tasker.resources.http import make_http
+from tasker.resources.tables import HTTP_KEYS, table_problems
 from tasker.secrets import INCLUDED
 from tasker.views.explain_reasons import REASONS, filled
 from tests.docs.snippets import snippets
@@ -72,7 +72,7 @@ def test_sentence_is_that_of_an_explanation() -> None:
 
 
 def test_every_key_of_a_service_is_listed() -> None:
-    assert [key for key in KEYS if f"`{key}`" not in PAGE] == []
+    assert [key for key in HTTP_KEYS if f"`{key}`" not in PAGE] == []
     table = SERVICE["resources"]["crm"]
     assert make_http({key: value for key, value in table.items() if key != "kind"}).kind == table["kind"]
 

@@ -12,7 +12,7 @@ from tasker.cli.render.values import date_time, names_text, table
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, fleet_options, run_on_fleet
 from tasker.errors import UsageError
-from tasker.template.times import rate_text
+from tasker.template.rates import rate_text
 
 if TYPE_CHECKING:
     from tasker.views.fleet import LimitUse

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tasker.dataclasses import dataclass
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
-from tasker.template.times import rate_text
+from tasker.template.rates import rate_text
 from tasker.version import __version__
 from tasker.views.fleet import CHECKS, DoctorFinding
 

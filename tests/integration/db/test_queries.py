@@ -11,7 +11,9 @@ from psycopg import pq
 from tasker.db.sql_files import FOLDER, query
 
 PARAMETER, PART = re.compile(r"%\((\w+)\)s"), re.compile(r"\{\w+\}")
+COLUMNS = query("client", "columns")
 ASSEMBLED = {
+    "{columns}": COLUMNS,
     "{matching}": "from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid where true",
     "{beyond}": "<",
     "{of_common}": "select d.task_uuid from tasker.task_details d",
@@ -22,10 +24,16 @@ ASSEMBLED = {
     "{edges_of_page}": "and e.to_step_uuid = any (array['01900000-0000-7000-8000-000000000000'::uuid])",
     "{of_page}": "and s.workflow_step_uuid = any (array['01900000-0000-7000-8000-000000000000'::uuid])",
     "{names}": "null",
-    "{task}": query("client", "tasks"),
+    "{task}": query("client", "tasks").format(columns=COLUMNS),
     "{steps}": query("client", "steps"),
 }
-NOT_ALONE = {("listing", "tasks"), ("listing", "details"), ("database", "costly"), ("tasks", "static_names")}
+NOT_ALONE = {
+    ("listing", "tasks"),
+    ("listing", "details"),
+    ("database", "costly"),
+    ("tasks", "static_names"),
+    ("client", "columns"),
+}
 """What begins the lists below or is a part of another, and what is asked of an extension that need not be there."""
 CONDITION = f"select {ASSEMBLED['{matching}']} and "
 

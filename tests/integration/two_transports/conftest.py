@@ -42,7 +42,7 @@ MOVING = re.compile(
     r'"(submitted|failed_attempts)": \d+|in the last minute .*|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d(:\d\d)?)?|\d\d:\d\d:\d\d(\.\d+)?"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d(:\d\d)?)?|\d\d:\d\d:\d\d(\.\d+)?|(?m:^now$)"
 )
 """What is another number at another moment."""
 HERE = re.compile(

@@ -13,6 +13,7 @@ from tasker.errors import ConfigurationError, TaskerError
 from tasker.handlers.http.step import HttpRequest
 from tasker.known_secrets import KNOWN, KnownSecrets
 from tasker.resources.http import HttpResource, make_http
+from tasker.resources.tables import HTTP_KEYS, table_problems
 from tasker.secrets import Secret
 from tasker.testing.contexts import step_context
 from tests.support.scripted_server import Reply, reply, scripted_server
@@ -266,3 +267,11 @@ def test_a_table_with_a_wrong_type_is_refused_with_its_key(key: str, value: Any,
         make_http({"base_url": "https://crm.example.com", key: value})
     assert refused.value.message == says
     make_http({"base_url": "https://crm.example.com", "connections": "5", "timeout_seconds": "2.5"}).close()
+
+
+def test_keys_of_a_table_are_checked_before_a_client_is_made() -> None:
+    table = {"kind": "http", "base_ulr": "https://crm.example.com", "bearer": {"secret": "env:CRM_TOKEN"}}
+    problems = {problem.path: problem.issue for problem in table_problems({"resources": {"crm": table}})}
+    assert problems == {"resources.crm.base_ulr": "Unknown key", "resources.crm": "`base_url` is missing"}
+    known = {"kind": "http", **dict.fromkeys(HTTP_KEYS, "x")}
+    assert not [*table_problems({"resources": {"crm": known}})]

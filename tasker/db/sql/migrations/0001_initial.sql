@@ -213,9 +213,9 @@ create table tasker.unique_keys (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v1
 
--- lists of a tenant's tasks, in their order; and its open ones, which a quota counts. A task without a tenant costs
--- nothing here.
+-- Lists of a tenant's tasks, in their order. A task without a tenant costs nothing here.
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
+-- The open tasks of a tenant, which a quota counts (admit_v1).
 create index tasks_open_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null and not complete;
 
 -- Rate limiter of submissions (GCRA): for each limited client, template or tenant the time at which its bucket is full

@@ -16,7 +16,7 @@ order by w.started_at, w.worker_uuid
 -- Live processes in whose configuration a limit differs from the numbers in force: label, host, limit, and
 -- both numbers.
 select tasker.worker_label(w.worker_uuid, w.name), w.host, r.name, l.concurrency, l.rate, r.max_running,
-  r.rate
+  r.rate as fleet_rate
 from tasker.workers w
 cross join lateral jsonb_to_recordset(w.limits) as l (name text, concurrency int, rate float8, burst float8)
 join tasker.limit_rules r on r.name = l.name

@@ -112,7 +112,9 @@ def plan(handlers: Mapping[str, str], name: str = "whole", retry: str = "backoff
     return made
 
 
-async def both(app: tasker.App, made: Plan, monkeypatch: pytest.MonkeyPatch) -> tuple[TaskReport, TaskReport, bool]:
+async def both(
+    app: tasker.App, made: Plan, monkeypatch: pytest.MonkeyPatch, priority: int = 3
+) -> tuple[TaskReport, TaskReport, bool]:
     """The report that `run` answers, what is read of the task afterwards, and whether `run` has read it."""
     reads, read = [], app.tasks.report
 
@@ -122,7 +124,8 @@ async def both(app: tasker.App, made: Plan, monkeypatch: pytest.MonkeyPatch) -> 
 
     with monkeypatch.context() as patched:
         patched.setattr(app.tasks, "report", noted)
-        report = await app.run(made, {"n": 1, "note": {"b": 1, "a": 1e20}}, tags=["z", "a"], priority=3, initiator="me")
+        given = {"n": 1, "note": {"b": 1, "a": 1e20}}
+        report = await app.run(made, given, tags=["z", "a"], priority=priority, initiator="me")
     return report, await read(report.task_uuid), bool(reads)
 
 
@@ -148,7 +151,7 @@ async def test_so_is_one_whose_first_step_came_through_the_queue(
     assert app.runtime is not None
     slots = app.runtime.worker.slots
     reserved = slots.reserve()
-    running = asyncio.create_task(both(app, plan({}), monkeypatch))
+    running = asyncio.create_task(both(app, plan({}), monkeypatch, priority=0))
     await seen(app.database_url, "hint_count > 0")
     slots.settle(reserved, 0)
     report, stored, queried = await running
