@@ -83,7 +83,7 @@ def _value(name: str, kind: str, default: Any) -> Any:
         ("int", 7),
         ("float", 2.5),
     ):
-        if word in kind:
+        if re.search(rf"\b{word}\b", kind.partition(", Param(")[0]):
             return value
     return f"a {name}"
 
