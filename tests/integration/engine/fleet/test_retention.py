@@ -181,11 +181,8 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     lab.one.execute("insert into tasker.parked_events values (%s, %s, 1, '[]')", step, task)
     lab.one.execute("insert into tasker.unserved_steps values (%s, 1, 'x', now())", step)
     lab.one.execute("insert into tasker.timers values (%s, 'r', now(), %s, 1)", step, task)
-    lab.one.execute(
-        "insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank) values (%s, %s, 1, 1)",
-        step,
-        task,
-    )
+    columns = "workflow_step_uuid, task_uuid, namespace_id, rank"
+    lab.one.execute(f"insert into tasker.ready_backlog ({columns}) values (%s, %s, 1, 1)", step, task)
     lab.one.execute("insert into tasker.limit_waiters values (%s, %s, 1, 'x', 1, false)", step, task)
     lab.one.execute("insert into tasker.limit_permits values (%s, 1, 'x', now())", step)
     lab.one.execute(
