@@ -45,6 +45,7 @@ CONDITION_KEYS = (
         "when",
         EXPRESSION,
         'Expression of type bool; the step is created only if it is true: `when: "steps.quote.amount > 0"`.',
+        may_be_empty=False,  # a step whose condition was forgotten must not run in any case
     ),
     Key("rules", ListOf(RULE, at_least_one=True), "Rules of a decision, in place of a handler."),
     Key("for_each", FOR_EACH, "List for whose items the step runs, or the expression of the list."),

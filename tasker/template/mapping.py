@@ -20,7 +20,7 @@ class Key:
 
     `aliases` are other spellings; `older` lists the deprecated ones among them. `notice` deprecates the key itself,
     `refused` makes it an error; both texts name the alternative. `idle` warns that the key is ignored. `default` is for
-    readers; the compiler fills it in.
+    readers; the compiler fills it in. `may_be_empty`: an empty value is treated as an absent key.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Key:
     notice: str | None = None
     refused: str | None = None
     idle: IgnoredKey | None = None
+    may_be_empty: bool = True
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
@@ -79,8 +80,8 @@ class Mapping:
         return values[-1]
 
     def _read_entry(self, key: Key, entry: Entry, path: Path, reading: DocumentReading) -> Any:
-        if entry.node.value is None and not key.required:
-            return INVALID  # an optional key with an empty value is treated as absent
+        if entry.node.value is None and key.may_be_empty and not key.required:
+            return INVALID
         path = (*path, key.name)
         reading.mark(path, entry.node.location, entry.key)
         return key.shape.read(entry.node, path, reading)

@@ -68,6 +68,7 @@ CONDITIONS = (
     Case("T090", when('"«${»steps.quote.total > 9}"'), "write the expression without", WHEN),
     Case("T091", when('"steps.«qoute».total > 9"'), "did you mean `quote`", WHEN),
     Case("T091", when('"steps.quote.«totl» > 9"'), "did you mean `total`", WHEN),
+    Case("T022", when("«null»"), "found nothing", WHEN),
     Case("T091", when('"«attempt» < 2"'), "unknown name `attempt`", WHEN),
     Case("T092", when('"steps.quote.«total»"'), "a condition is a bool, got int", WHEN),
     Case("T092", when("\"input.tier «==» 'gould'\""), "did you mean `gold`", when("\"input.tier == 'gold'\"")),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasker.template.durations import duration_seconds, duration_text, parse_duration
-from tasker.template.times import rate_text
+from tasker.template.rates import rate_text
 
 
 @pytest.mark.parametrize(
