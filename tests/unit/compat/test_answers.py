@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tasker_core._runtime.client import disconnect
 from tasker_core.domain_events import PublisherRegistry
 from tasker_core.event_bridge import EventBridge
 from tests.support.published_answers import Answers, asked
@@ -23,10 +24,12 @@ DIFFERENT = {
 
 
 @pytest.fixture(autouse=True)
-def without_traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_traces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)  # a client without a database would make one here
     for name in ("TASKER_TEMPLATE_PATH", "TASKER_ENV", "WORKSPACE_PATH"):
         monkeypatch.delenv(name, raising=False)
     yield
+    disconnect()
     EventBridge.reset_instance()
     PublisherRegistry.reset()
 
