@@ -21,6 +21,7 @@ import pytest
 
 from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
+from tasker.known_secrets import KNOWN, KnownSecrets
 from tasker.messaging import load_backend
 from tests.support.order import waiting_first
 from tests.support.servers import brokers, browser
@@ -191,6 +192,15 @@ def log_settings() -> Iterator[None]:
     for logger in _log_levels().keys() | levels.keys():
         if logger.level != (level := levels.get(logger, logging.NOTSET)):
             logger.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def known_secrets() -> Iterator[None]:
+    """A process searches everything for the secrets that it has read; those of one test are unknown to the next."""
+    before = {name: getattr(KNOWN, name) for name in KnownSecrets.__slots__}
+    yield
+    for name, value in before.items():
+        setattr(KNOWN, name, value)
 
 
 def _log_levels() -> dict[logging.Logger, int]:
