@@ -79,7 +79,7 @@ def test_checked_expression_fails_only_for_its_values_and_has_its_type(text: str
         return
     value = value_or_error(expression)
     if isinstance(value, EvaluationError):
-        of_items = re.search("cannot (compare|take)", value.message) and MIXED.search(text)
+        of_items = re.search("cannot (compare|take)|expects a", value.message) and MIXED.search(text)
         assert of_items or UNTYPED.search(value.message), (text, value.message)
     else:
         assert has_type(value, type_), (text, value, str(type_))
