@@ -57,5 +57,7 @@ def test_what_the_page_lists_is_what_tasker_looks_into() -> None:
         "tasker.backends",
         "tasker.plugins",
         "tasker.optional_plugins",
+        "tasker.resources",
+        "tasker.secrets",
     }
     assert all(f"| `{group}` |" in PAGE for group in groups)
