@@ -188,7 +188,8 @@ def require_registered(plan: Plan, answer: Mapping[str, Any]) -> None:
 
 def limit_hint(name: str, known: Sequence[str]) -> str:
     """Return what to do about a limit that no configuration declares."""
-    return did_you_mean(name, known) or f"declare it in the configuration: [limits.{name}]"
+    declare = f"declare it as [limits.{name}] in the configuration of a worker or orchestrator, and start that first"
+    return did_you_mean(name, known) or declare
 
 
 class PlanStore:
