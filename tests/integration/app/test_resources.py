@@ -82,14 +82,14 @@ async def crashed(bank):
     raise RuntimeError(*bank.keys)
 
 
-@misuse("told")
-def told(context, bank):
+@misuse("logged")
+def logged(context, bank):
     context.log.error(f"uses {bank.keys[0]}", key=bank.keys[1], all={"keys": bank.keys})
     logging.getLogger("shop").warning("uses %s", bank.keys)
     print(*bank.keys)
     context.report_progress(percent=10, message=f"with {bank.keys[2]}")
     publish_domain_event("used", {"key": bank.keys[0]})
-    return {"told": True}
+    return {"logged": True}
 
 
 @misuse("position")
@@ -107,7 +107,7 @@ def asleep(context, bank):
 def fine(bank):
     return {"keys": len(bank.keys)}
 """
-NAMES = ("result", "nested", "encoded", "raised", "crashed", "told", "position", "fine")
+NAMES = ("result", "nested", "encoded", "raised", "crashed", "logged", "position", "fine")
 
 
 def template(mode: str | None) -> str:
@@ -182,7 +182,7 @@ def test_a_secret_is_found_nowhere(folder: Path, database_url: str, mode: str | 
     assert "uses ***REDACTED***" in shown
     assert states(database_url, task) == {
         **dict.fromkeys(("result", "nested", "encoded", "raised", "crashed", "position"), "error"),
-        **dict.fromkeys(("told", "fine"), "complete"),
+        **dict.fromkeys(("logged", "fine"), "complete"),
     }
 
 
