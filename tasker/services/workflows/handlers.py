@@ -108,7 +108,7 @@ def _of_step_inputs(plan: Plan, step: StepPlan, function: Callable[..., Any]) ->
     reads_context = any(name in signature(function).parameters for name in CONTEXT_NAMES)
     known = names if model is None else _taken_by(model)
     item = None if step.for_each is None else step.for_each.name
-    for name in given if [*given] != [item] else ():  # the item is passed to every handler, also to one that does not read it
+    for name in given if [*given] != [item] else ():  # every handler gets the item
         if known is not None and name not in known and not reads_context:
             hint = did_you_mean(name, known) or f"remove it, or read it: {listed(known) or 'it reads no inputs'}"
             yield f"does not read the input `{name}` of `{step.name}`", hint

@@ -71,7 +71,7 @@ async def test_a_step_waits_for_a_worker_with_its_resource(
     async with tasker.App(database_url, work=False, configuration=UNCONFIGURED) as client, worker(database_url, {}):
         task = (await client.submit(plan, {})).task_uuid
         await eventually(lambda: bool(rows(database_url, SET_ASIDE)), "the step is set aside")
-        await eventually(lambda: bool(rows(database_url, ANNOUNCED.format(name))), "the worker has announced what it lacks")
+        await eventually(lambda: bool(rows(database_url, ANNOUNCED.format(name))), "what it lacks is announced")
         await eventually(lambda: bool(rows(database_url, SET_ASIDE)), "the registration has tried it once more")
         explained = await asyncio.to_thread(invoke, "task", "explain", task, database=database_url)
         assert f"(missing resource: {name}): refused by" in " ".join(explained.stdout.split())
