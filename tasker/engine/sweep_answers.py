@@ -124,7 +124,14 @@ class SweepFindings:
             bool(answer.get("more")),
             [Orphan.of(row) for row in answer.get("orphans", ())],
             [UnservedStep.of(row) for row in answer.get("unserved", ())],
-            *(plain("unwaiting"), plain("untimed"), plain("unhinted"), plain("parked"), plain("forgotten"), plain("unpromoted")),
+            *(
+                plain("unwaiting"),
+                plain("untimed"),
+                plain("unhinted"),
+                plain("parked"),
+                plain("forgotten"),
+                plain("unpromoted"),
+            ),
             answer.get("unfinished", ()),
         )
 

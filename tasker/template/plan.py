@@ -231,8 +231,8 @@ class StepPlan:
 
     @property
     def has_handler(self) -> bool:
-        """False for a step that only evaluates expressions, which the worker does itself."""
-        return not self.rules and (self.for_each is None or self.type.is_pattern)
+        """False for a step that only evaluates expressions, which the worker does itself, and for one that waits."""
+        return self.wait is None and not self.rules and (self.for_each is None or self.type.is_pattern)
 
     @property
     def served_by(self) -> str:

@@ -322,8 +322,8 @@ create table tasker.step_waits (
   detail       jsonb,
   primary key (workflow_step_uuid, token, nth)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-create index step_waits_open on tasker.step_waits (task_uuid) where ended_at is null;   -- cancel_v1, listing
-create index step_waits_of_task on tasker.step_waits (task_uuid);   -- prune_v1
+create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
+create index step_waits_of_task on tasker.step_waits (task_uuid);
 
 
 -- ==== Limits ====

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.integration.engine.protocol.test_delays import HOUR, WHY, at, due, timers
+from tests.integration.engine.protocol.test_delays import HOUR, WHY, due
 from tests.support.engine_fixture import Item, Lab, change, fail, ok, operator
 from tests.support.random_plans import DECISION, Spec, create_steps
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOURS: Item = {"kind": "time", "for_seconds": HOUR}
+
+
+def at(seconds: float) -> str:
+    return (NOON + timedelta(seconds=seconds)).isoformat()
+
+
+def timers(lab: Lab) -> list[tuple[str, float]]:
+    """The kinds of all timers, and how many seconds after noon they are due."""
+    query = "select kind::text, extract(epoch from due_at - %s) from tasker.timers order by due_at, subject"
+    return [(kind, float(seconds)) for kind, seconds in lab.observer.rows(query, NOON)]
 
 
 def waiting(lab: Lab, wait: Item = HOURS, **more: Any) -> str:
     """A task whose step `b` waits behind `a`, before `c`; `a` is complete."""
-    lab.one.set_time(0)
+    lab.one.set_time(0, NOON)
     specs = Spec("a"), Spec("b", depends_on=("a",), wait=wait, **more), Spec("c", depends_on=("b",))
-    task, claims = lab.running(lab.plan(*specs, name="waiting"), context={"trip": {"at": at(lab, HOUR)}})
-    lab.one.advance(ok(claims["a"], {"at": at(lab, HOUR)}))
+    task, claims = lab.running(lab.plan(*specs, name="waiting"), context={"trip": {"at": at(HOUR)}})
+    lab.one.advance(ok(claims["a"], {"at": at(HOUR)}))
     return task
 
 
 def waits(lab: Lab) -> list[tuple[str, str | None]]:
     """Kind and outcome of all waits, in their order."""
-    return [(row.kind, row.outcome) for row in lab.observer.rows("select * from tasker.step_waits order by since, token")]
+    return [
+        (row.kind, row.outcome) for row in lab.observer.rows("select * from tasker.step_waits order by since, token")
+    ]
 
 
 def test_a_wait_is_in_progress_without_a_worker_and_ends_at_its_time(lab: Lab) -> None:
@@ -36,9 +51,9 @@ def test_a_wait_is_in_progress_without_a_worker_and_ends_at_its_time(lab: Lab) -
     assert (lab.task(task).state, lab.task(task).active, lab.task(task).waits) == ("steps_in_process", 1, True)
     assert (lab.queue_depth(), lab.one.claim(), timers(lab)) == (0, [], [("w", HOUR)])
     lab.check()
-    lab.one.set_time(HOUR - 1)
+    lab.one.set_time(HOUR - 1, NOON)
     assert not due(lab.one).get("promoted")
-    lab.one.set_time(HOUR + 1)
+    lab.one.set_time(HOUR + 1, NOON)
 
     (claim,) = due(lab.one, slots=1)["claims"]
 
@@ -53,22 +68,22 @@ def test_a_wait_is_in_progress_without_a_worker_and_ends_at_its_time(lab: Lab) -
 
 
 def test_a_root_that_waits_begins_without_a_worker(lab: Lab) -> None:
-    lab.one.set_time(0)
+    lab.one.set_time(0, NOON)
     task = lab.submit_one(lab.plan(Spec("b", wait=HOURS), name="root"))
 
     due(lab.one)
 
     assert lab.states(task)["b"] == "in_progress"
     lab.check()
-    lab.one.set_time(HOUR + 1)
+    lab.one.set_time(HOUR + 1, NOON)
     due(lab.one)
     assert lab.task(task).state == "complete"
 
 
 @pytest.mark.parametrize("place", [{"input": ["trip", "at"]}, {"step": "a", "path": ["at"]}, None])
 def test_a_wait_ends_at_a_time_in_the_data(lab: Lab, place: Item | None) -> None:
-    lab.one.set_time(0)
-    waiting(lab, {"kind": "time", "until": place or {"time": at(lab, HOUR)}})
+    lab.one.set_time(0, NOON)
+    waiting(lab, {"kind": "time", "until": place or {"time": at(HOUR)}})
 
     assert timers(lab) == [("w", HOUR)]
 
@@ -77,7 +92,7 @@ def test_a_wait_ends_at_a_time_in_the_data(lab: Lab, place: Item | None) -> None
 def test_a_wait_without_a_time_in_the_data_fails_and_says_where(lab: Lab, root: bool) -> None:
     wait = {"kind": "time", "until": {"input": ["trip", "starts_at"]}}
     if root:
-        lab.one.set_time(0)
+        lab.one.set_time(0, NOON)
         task = lab.submit_one(lab.plan(Spec("b", wait=wait), name="root"))
         due(lab.one)
     else:
@@ -103,7 +118,7 @@ def test_a_wait_without_a_time_in_the_data_fails_and_says_where(lab: Lab, root: 
 )
 def test_a_calendar_word_is_the_next_such_time_in_its_zone(lab: Lab, word: Item, after: str, expected: str) -> None:
     query = "select tasker.next_calendar_time(%s::jsonb, %s::timestamptz) = %s::timestamptz"
-    assert lab.one.value(query, __import__("json").dumps(word), after, expected)
+    assert lab.one.value(query, json.dumps(word), after, expected)
 
 
 def test_the_second_end_of_a_wait_changes_nothing(lab: Lab) -> None:
@@ -139,10 +154,10 @@ def test_a_cancelled_task_waits_no_more(lab: Lab) -> None:
 
 
 def test_a_deadline_ends_a_wait(lab: Lab) -> None:
-    lab.one.set_time(0)
+    lab.one.set_time(0, NOON)
     task = lab.submit_one(lab.plan(Spec("b", wait=HOURS), name="root"), deadline_ms=60_000)
     due(lab.one)
-    lab.one.set_time(61)
+    lab.one.set_time(61, NOON)
 
     due(lab.one)
 
@@ -152,11 +167,11 @@ def test_a_deadline_ends_a_wait(lab: Lab) -> None:
 
 def test_a_pause_stops_no_wait_but_what_follows(lab: Lab) -> None:
     lab.one.core("pause", {"namespace": lab.namespace, **WHY})
-    lab.one.set_time(0)
+    lab.one.set_time(0, NOON)
     task = lab.submit_one(lab.plan(Spec("b", wait=HOURS), Spec("c", depends_on=("b",)), name="paused"))
     due(lab.one)
     assert lab.states(task)["b"] == "in_progress"
-    lab.one.set_time(HOUR + 1)
+    lab.one.set_time(HOUR + 1, NOON)
 
     due(lab.one, slots=1)
 
@@ -169,7 +184,7 @@ def test_a_reset_waits_anew(lab: Lab) -> None:
     step = lab.steps(task)["b"]
     lab.one.advance({**fail({"step": str(step.workflow_step_uuid), "task": task, "token": 1}), "kind": "fail"})
     assert lab.task(task).state == "error"
-    lab.one.set_time(60)
+    lab.one.set_time(60, NOON)
 
     lab.one.advance(operator("reset", lab.steps(task)["b"]))
 
@@ -178,7 +193,7 @@ def test_a_reset_waits_anew(lab: Lab) -> None:
 
 
 def test_a_wait_that_a_decision_creates_begins_at_once(lab: Lab) -> None:
-    lab.one.set_time(0)
+    lab.one.set_time(0, NOON)
     plan = lab.plan(Spec("route", DECISION), Spec("b", depends_on=("route",), wait=HOURS), name="decides")
     task, claims = lab.running(plan)
     new = [{"name": "b", "ordinal": 1, "parents": ["route"]}]
@@ -190,7 +205,7 @@ def test_a_wait_that_a_decision_creates_begins_at_once(lab: Lab) -> None:
 
 def test_sweeps_leave_a_wait_alone_and_find_one_that_is_lost(lab: Lab) -> None:
     task = waiting(lab)
-    lab.one.set_time(HOUR / 2)
+    lab.one.set_time(HOUR / 2, NOON)
     everything = {"limit": 500, "steps": 2000, "idle_grace_ms": 0, "begin": True}
     nothing = {"orphans", "forgotten", "unfinished", "unwaiting", "untimed"}
     assert "last" not in lab.one.core("sweep", {"limit": 500, "steps": 2000}), "nothing is under way"
@@ -211,7 +226,7 @@ def test_sweeps_leave_a_wait_alone_and_find_one_that_is_lost(lab: Lab) -> None:
 
 def test_the_end_of_a_wait_waits_for_a_busy_task_and_an_end_in_between_counts(lab: Lab) -> None:
     task = waiting(lab)
-    lab.two.set_time(HOUR + 1)
+    lab.two.set_time(HOUR + 1, NOON)
     with lab.transaction(lab.one):
         lab.one.advance(operator("complete", lab.steps(task)["b"], r={"by": "a person"}))
         assert due(lab.two)["passed_over"]
@@ -222,7 +237,7 @@ def test_the_end_of_a_wait_waits_for_a_busy_task_and_an_end_in_between_counts(la
 
 def test_a_task_that_waits_is_not_stale(lab: Lab) -> None:
     task = waiting(lab, {"kind": "time", "for_seconds": 30 * 24 * HOUR})
-    lab.one.set_time(29 * 24 * HOUR)
+    lab.one.set_time(29 * 24 * HOUR, NOON)
 
     stale = lab.one.core("stale", {"limit": 100})
 
