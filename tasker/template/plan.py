@@ -195,8 +195,7 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
-    input, `{step, path: [name...]}` in the result of a step above."""
+    """Time before which the step does not start: `{time}`, or its place `{input: [...]}` or `{step, path: [...]}`."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
     requires: tuple[str, ...] = ()
