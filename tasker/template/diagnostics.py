@@ -93,6 +93,7 @@ ERRORS = {
     "T125": "Duplicate limit",
     "T126": "Unknown limit: no configuration declares it",
     "T130": "A path of `unique` or `tenant` that the input schema excludes",
+    "T170": "Unknown built-in step",
 }
 
 WARNINGS = {
