@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 from importlib import import_module
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.errors import ConfigurationError
 from tasker.installed import offered
-from tasker.secrets import FORM, KEY, known_providers, reference_in, references_in
+from tasker.secrets import FORM, KEY, ONLY_INCLUDED, known_providers, reference_in, references_in
+from tasker.secrets import INCLUDED as PROVIDERS
 
 GROUP = "tasker.resources"
 KIND = "kind"
@@ -103,6 +104,8 @@ def table_problems(values: Mapping[str, Any]) -> Iterator[TableProblem]:
             elif name not in known_providers():
                 issue = "Unknown provider of secrets"
                 yield TableProblem(f"{root}.{name}", table, issue, f"Installed are: {', '.join(known_providers())}")
+            else:
+                yield from _problems_of_references(f"{root}.{name}", table, tuple(PROVIDERS))
 
 
 def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[TableProblem]:
@@ -115,6 +118,10 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
             yield TableProblem(f"{path}.{key}", table[key], "Unknown key", fix)
         if "base_url" not in table:
             yield TableProblem(path, table, "`base_url` is missing", 'Write base_url = "https://..."')
+    yield from _problems_of_references(path, table)
+
+
+def _problems_of_references(path: str, table: Mapping[str, Any], only: Collection[str] = ()) -> Iterator[TableProblem]:
     for inside, value in references_in(table):
         place = f"{path}.{inside}" if inside else path
         try:
@@ -127,3 +134,5 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
         elif reference.provider not in (providers := known_providers()):
             fix = f"Installed are: {', '.join(providers)}"
             yield TableProblem(place, value[KEY], "Unknown provider of secrets", fix)
+        elif only and reference.provider not in only:
+            yield TableProblem(place, value[KEY], "Expected another provider", ONLY_INCLUDED.capitalize())
