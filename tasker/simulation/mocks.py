@@ -20,7 +20,7 @@ Seconds = float | str
 
 @dataclass(frozen=True, slots=True)
 class MockedCall:
-    """What one call of a handler comes to. Exactly one of the fields before `takes_ms` is set; none: an empty result."""
+    """What one call of a handler comes to: its result, or the one other field before `takes_ms` that is set."""
 
     result: Any = None
     failure: Failure | None = None

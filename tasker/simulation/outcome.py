@@ -8,6 +8,7 @@ from typing import Any
 from tasker.errors import UsageError
 from tasker.handlers.evaluated_steps import REASON, RULE
 from tasker.handlers.outcome_forms import DECISION_KEY
+from tasker.simulation.coverage import Item, covered
 from tasker.simulation.run import DONE, SimulatedStep, SimulatedTask
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.durations import duration_text
@@ -72,6 +73,14 @@ class SimulatedRun:
             return self.steps[name]
         raise UsageError(f"the run has no step {name!r}: {self.why(name)}")
 
+    def covered(self) -> set[Item]:
+        """Return what the run has shown of the template's graph."""
+        return covered(self._task)
+
+    def has(self, template_step: str) -> bool:
+        """Return whether a step of the template was created, at least one instance of it for a batch_worker."""
+        return bool(self._task.instances(template_step))
+
     def inputs(self, name: str) -> Any:
         """Return the evaluated `inputs` of the step's last attempt; of a step with `for_each` the list of all items."""
         self.step(name)
@@ -80,12 +89,12 @@ class SimulatedRun:
     def critical_path(self) -> list[SimulatedStep]:
         """Return the steps that determined the duration, in order: each began when the one before it ended."""
         ended = [step for step in self.steps.values() if step.ended_ms is not None]
-        last = max(ended, key=lambda step: step.ended_ms or 0, default=None)
+        last = max(ended, key=_end, default=None)
         path: list[SimulatedStep] = []
         while last is not None:
             path.insert(0, last)
             parents = [self.steps[name] for name in last.parents]
-            last = max(parents, key=lambda step: step.ended_ms or 0, default=None)
+            last = max(parents, key=_end, default=None)
         return path
 
     def why(self, name: str) -> str:
@@ -179,6 +188,10 @@ class SimulatedRun:
             "failures": failures,
             "why": self.why(step.name),
         }
+
+
+def _end(step: SimulatedStep) -> tuple[int, int]:
+    return step.ended_ms or 0, step.first_attempt
 
 
 def shown_time(milliseconds: int) -> str:

@@ -392,15 +392,15 @@ def start_time(
     """Return the time that `not_before` says, or the reason why it says none."""
     if "time" in place:
         return datetime.fromisoformat(place["time"])
-    if "input" in place:
-        found, parts, where = values, place["input"], "input"
-    else:
-        step = steps.get(place["step"])
-        found, parts, where = None if step is None else step.result, place["path"], f"steps.{place['step']}"
+    found: Any = values
+    parts, where = place.get("input", place.get("path", ())), "input"
+    if "step" in place:
+        step, where = steps.get(place["step"]), f"steps.{place['step']}"
+        found = None if step is None else step.result
     for part in parts:
         where += f"[{part}]" if isinstance(part, int) else f".{part}"
         try:
-            found = found[part]  # type: ignore[index]
+            found = found[part]
         except (KeyError, IndexError, TypeError):
             return f"{where} has no value"
     try:

@@ -16,6 +16,7 @@ from tasker.services.workflows.targets import choose_workflow
 from tasker.simulation.calls import StepCalls, Strictness
 from tasker.simulation.outcome import SimulatedRun
 from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sampled
 from tasker.template.plan import Plan
 
 
@@ -24,6 +25,7 @@ def simulate(
     values: Mapping[str, Any] | None = None,
     mocks: Mapping[str, Any] | None = None,
     *,
+    mock_all: bool = False,
     handlers: HandlerRegistry | None = None,
     resources: Mapping[str, Any] | None = None,
     template: str | None = None,
@@ -42,6 +44,7 @@ def simulate(
         target: A template file, a folder, or a compiled plan.
         values: Input of the task.
         mocks: For each step a result, a mock of `tasker.testing.mock`, or a function that is called as a handler is.
+        mock_all: Mock every other step that would call a handler: with a value that fits its `result_schema`, else {}.
         handlers: Real handlers for the steps without a mock.
         resources: What `context.resource` and `@uses` give the handlers, by name.
         template: Name of the template, for a folder with several.
@@ -60,7 +63,8 @@ def simulate(
     plan = target if isinstance(target, Plan) else workflow_of(target, template, environment).plan
     given = dict(values or {})
     require_fit(plan, given)
-    calls = StepCalls(plan, given, mocks or {}, handlers, resources, strictness)
+    chosen = {**(sampled(plan, mocks or {}) if mock_all else {}), **(mocks or {})}
+    calls = StepCalls(plan, given, chosen, handlers, resources, strictness)
     task = SimulatedTask(
         plan,
         given,
