@@ -96,6 +96,7 @@ ERRORS = {
     "T140": "A wait without an end, or with two",
     "T141": "A key of steps that wait on another step, or the reverse",
     "T142": "Not a time of day",
+    "T170": "Unknown built-in step",
 }
 
 WARNINGS = {

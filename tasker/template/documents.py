@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
+from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
 from tasker.template.step_types import DEFAULT, OF_RULES, StepType
 
@@ -25,10 +26,10 @@ RESULT_OF_WAIT: Mapping[str, Any] = {
 
 
 class DocumentReading:
-    """Positions of the values and keys of one document by canonical path, and the report for problems."""
+    """Positions of the values and keys of one document by canonical path, the report, and the known built-in steps."""
 
-    def __init__(self, report: Report, root: Position) -> None:
-        self.report = report
+    def __init__(self, report: Report, root: Position, builtin: Mapping[str, BuiltinStep] = BUILTIN) -> None:
+        self.report, self.builtin = report, builtin
         self._values: dict[Path, Position] = {(): root}
         self._keys: dict[Path, Position] = {}
 
