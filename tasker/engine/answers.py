@@ -68,6 +68,8 @@ class DueAnswer(AdvanceResult):
     keeper: bool = True
     schedules: Sequence[str] = ()
     """Schedules that are due."""
+    unmatched: bool = False
+    """True if events or waits have not looked for each other."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
@@ -77,6 +79,7 @@ class DueAnswer(AdvanceResult):
             "next_due_ms": answer.get("next_due_ms"),
             "keeper": answer.get("keeper", True),
             "schedules": answer.get("schedules") or (),
+            "unmatched": bool(answer.get("unmatched")),
         }
 
 
