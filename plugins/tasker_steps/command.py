@@ -113,7 +113,9 @@ def make_command(settings: Mapping[str, Any]) -> CommandResource:
         raise ConfigurationError(f"retry_on: expected a list of exit codes, got {retry_on!r}")
     directory = settings.get("directory", SCRATCH)
     if directory != SCRATCH and not Path(str(directory)).is_dir():
-        raise ConfigurationError(f"directory: {directory!r} is no folder", hint='write an existing folder, or "scratch"')
+        raise ConfigurationError(
+            f"directory: {directory!r} is no folder", hint='write an existing folder, or "scratch"'
+        )
     return CommandResource(
         tuple(argv),
         arguments,
@@ -165,7 +167,9 @@ def _answer(stdout: bytes, output: str) -> dict[str, Any]:
         raise PermanentError(f"the output is not JSON: {error}", error_code="invalid_output") from None
 
 
-async def _run(command: CommandResource, argv: Sequence[str], stdin: str | None, limit: float) -> tuple[int, bytes, bytes]:
+async def _run(
+    command: CommandResource, argv: Sequence[str], stdin: str | None, limit: float
+) -> tuple[int, bytes, bytes]:
     scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix="tasker-command-")
     try:
         return await _run_in(command, argv, stdin, limit, scratch)

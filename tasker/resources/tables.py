@@ -116,7 +116,9 @@ def networks_of(settings: Mapping[str, Any]) -> Sequence[str]:
         try:
             ip_network(network)
         except ValueError:
-            raise ConfigurationError(f"private_networks: expected a network such as 10.0.0.0/8, got {network!r}") from None
+            raise ConfigurationError(
+                f"private_networks: expected a network such as 10.0.0.0/8, got {network!r}"
+            ) from None
     return networks
 
 

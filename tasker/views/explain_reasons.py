@@ -132,8 +132,8 @@ REASONS: Final[Mapping[str, Reason]] = {
     "unserved": Reason(
         "no live worker serves {handlers}[ (missing resource: {lacking})]: refused by {refused_by}"
         "[, last since {refused_since}]",
-        "start a worker that has the handler[ (plugin {plugin})][ and the resource {lacking}]; list handlers by worker: "
-        "tasker worker list --callables{db}",
+        "start a worker that has the handler[ (plugin {plugin})][ and the resource {lacking}]; list handlers by "
+        "worker: tasker worker list --callables{db}",
         needs_somebody=True,
     ),
     "unreadable": Reason(

@@ -101,7 +101,12 @@ class Exchange:
         content = {key: inputs[given] for key, given in (("json", "json"), ("content", "text")) if given in inputs}
         try:
             response: httpx.Response = self._resource.send(
-                self._method, path, params=query, headers=headers, seconds=seconds_left(self._context, self._started), **content
+                self._method,
+                path,
+                params=query,
+                headers=headers,
+                seconds=seconds_left(self._context, self._started),
+                **content,
             )
         except AddressRefused as error:
             raise PermanentError(str(error), error_code="address_refused") from None

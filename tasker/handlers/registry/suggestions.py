@@ -11,6 +11,7 @@ from typing import Any
 from tasker.handlers.binding import reads_arguments
 from tasker.handlers.registry.discovery import LEFT_OUT, loaded_files
 from tasker.handlers.step_handler import StepHandler
+from tasker.template.builtin import plugin_hint
 
 
 def explain_missing_callable(callables: Sequence[str], folders: Iterable[Path] = ()) -> str | None:

@@ -165,5 +165,3 @@ def test_mistake_of_the_configuration_is_named(settings: dict[str, Any], message
     with pytest.raises(ConfigurationError) as refused:
         make_command(settings)
     assert message in refused.value.message
-
-
