@@ -269,6 +269,7 @@ class WorkerAssembly(Assembly):
             random,
             self.releases.release_backlog,
             on_lost=self.context.schedule.suspect,
+            on_delayed=self.context.schedule.wake_later,
         )
 
     @cached_property

@@ -24,6 +24,8 @@ class ClaimAnswer(AdvanceResult):
     release: Sequence[int] = ()
     taken: Sequence[QueuedMessage] = ()
     """Messages to acknowledge, if the messaging backend is not in the database."""
+    later: Mapping[str, float] = field(default_factory=dict)
+    """Steps that were sent again, with the milliseconds after which their messages are visible."""
     unclaimable: Sequence[Mapping[str, Any]] = ()
     """Steps that the database refuses to claim: step, task, attempt, reason."""
 
@@ -32,6 +34,7 @@ class ClaimAnswer(AdvanceResult):
         return {
             "popped": answer.get("popped") or 0,
             "release": answer.get("release") or (),
+            "later": answer.get("later") or {},
             "unclaimable": answer.get("unclaimable") or (),
         }
 

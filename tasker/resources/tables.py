@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from importlib import import_module
 from ipaddress import ip_network
@@ -12,7 +12,8 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.errors import ConfigurationError
 from tasker.installed import offered
-from tasker.secrets import FORM, KEY, Secret, known_providers, reference_in, references_in
+from tasker.secrets import FORM, KEY, ONLY_INCLUDED, Secret, known_providers, reference_in, references_in
+from tasker.secrets import INCLUDED as PROVIDERS
 
 GROUP = "tasker.resources"
 KIND = "kind"
@@ -116,9 +117,8 @@ def networks_of(settings: Mapping[str, Any]) -> Sequence[str]:
         try:
             ip_network(network)
         except ValueError:
-            raise ConfigurationError(
-                f"private_networks: expected a network such as 10.0.0.0/8, got {network!r}"
-            ) from None
+            message = f"private_networks: expected a network such as 10.0.0.0/8, got {network!r}"
+            raise ConfigurationError(message) from None
     return networks
 
 
@@ -165,6 +165,8 @@ def table_problems(values: Mapping[str, Any]) -> Iterator[TableProblem]:
             elif name not in known_providers():
                 issue = "Unknown provider of secrets"
                 yield TableProblem(f"{root}.{name}", table, issue, f"Installed are: {', '.join(known_providers())}")
+            else:
+                yield from _problems_of_references(f"{root}.{name}", table, tuple(PROVIDERS))
 
 
 def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[TableProblem]:
@@ -177,6 +179,10 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
             yield TableProblem(f"{path}.{key}", table[key], "Unknown key", fix)
         if (needed := NEEDED[kind]) not in table:
             yield TableProblem(path, table, f"`{needed}` is missing", f"Write {needed} = ...")
+    yield from _problems_of_references(path, table)
+
+
+def _problems_of_references(path: str, table: Mapping[str, Any], only: Collection[str] = ()) -> Iterator[TableProblem]:
     for inside, value in references_in(table):
         place = f"{path}.{inside}" if inside else path
         try:
@@ -189,3 +195,5 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
         elif reference.provider not in (providers := known_providers()):
             fix = f"Installed are: {', '.join(providers)}"
             yield TableProblem(place, value[KEY], "Unknown provider of secrets", fix)
+        elif only and reference.provider not in only:
+            yield TableProblem(place, value[KEY], "Expected another provider", ONLY_INCLUDED.capitalize())

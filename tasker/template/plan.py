@@ -203,6 +203,9 @@ class StepPlan:
     """Tags that a worker must have to run the step, sorted."""
     slots: int = 1
     """Slots of its worker that the step uses."""
+    wait: Mapping[str, Any] | None = None
+    """For what a step waits that no worker runs: `{kind: time, for_seconds}`, or `{kind: time, until}` with a time or
+    place as that of `not_before`, or with a calendar word: `{next, at, timezone}`."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -228,8 +231,8 @@ class StepPlan:
 
     @property
     def has_handler(self) -> bool:
-        """False for a step that only evaluates expressions, which the worker does itself."""
-        return not self.rules and (self.for_each is None or self.type.is_pattern)
+        """False for a step that only evaluates expressions, which the worker does itself, and for one that waits."""
+        return self.wait is None and not self.rules and (self.for_each is None or self.type.is_pattern)
 
     @property
     def served_by(self) -> str:

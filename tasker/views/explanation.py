@@ -178,7 +178,8 @@ class Explained:
         if reason.by_any_process and not self.alive:
             return NOBODY_AT_WORK
         again = again_command(self.task_uuid, self.steps, self.count) if self.steps else ""
-        placeholders = {"task": self.task_uuid, "again": again, "db": database}
+        step = quote(self.steps[0]) if self.steps else ""
+        placeholders = {"task": self.task_uuid, "step": step, "again": again, "db": database}
         return filled(reason.remedy, words_of(self.values, self.at, None) | placeholders)
 
     @property

@@ -26,7 +26,8 @@ begin
     bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
     bool_or(tasker.step_is_to_run(tasker.path_end(v.path))),
     bool_or(tasker.step_is_timed(v.state) or tasker.path_end(v.path) = 'waiting_for_retry'),
-    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0)
+    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0),
+    bool_or(v.gates & 8 <> 0 and tasker.is_suspended(v.state, v.worker_uuid))
   into v_answer from (
     select q.*,
       case
