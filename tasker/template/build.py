@@ -110,7 +110,7 @@ def _rule(values: Mapping[str, Any]) -> Rule:
 def _wait(draft: StepDraft) -> dict[str, Any] | None:
     if draft.type is None or not draft.type.traits.waits:
         return None
-    return {"kind": "time", "for_seconds": draft.values.get("for"), "until": draft.values.get("until")}
+    return {"on": "time", "for_seconds": draft.values.get("for"), "until": draft.values.get("until")}
 
 
 def _for_each(values: Mapping[str, Any]) -> ForEach | None:

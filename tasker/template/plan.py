@@ -195,8 +195,7 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
-    input, `{step, path: [name...]}` in the result of a step above."""
+    """Time before which the step does not start: `{time}`, or its place `{input: [...]}` or `{step, path: [...]}`."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
     requires: tuple[str, ...] = ()
@@ -204,8 +203,7 @@ class StepPlan:
     slots: int = 1
     """Slots of its worker that the step uses."""
     wait: Mapping[str, Any] | None = None
-    """For what a step waits that no worker runs: `{kind: time, for_seconds}`, or `{kind: time, until}` with a time or
-    place as that of `not_before`, or with a calendar word: `{next, at, timezone}`."""
+    """For what a step waits that no worker runs (`tasker.wait_ends_at` in SQL)."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -231,7 +229,7 @@ class StepPlan:
 
     @property
     def has_handler(self) -> bool:
-        """False for a step that only evaluates expressions, which the worker does itself, and for one that waits."""
+        """False for a step that only evaluates expressions, which the worker does itself, or waits."""
         return self.wait is None and not self.rules and (self.for_each is None or self.type.is_pattern)
 
     @property

@@ -23,7 +23,8 @@
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
 --   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for
---   its time, or ends its wait, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
+--   its time, or ends its wait, waiters {task: waiter to notify of its end after the commit
+--   (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
