@@ -266,6 +266,8 @@ class Plan:
     """Place of the tenant's name in the input; None: only a submission names it."""
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    debounce: Mapping[str, Any] | None = None
+    """Merging of submissions, as `{key, wait, max_wait, keep}` with a key as that of `StepLimit` and seconds."""
     max_submits_per_minute: int | None = None
     """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None

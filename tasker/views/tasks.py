@@ -250,13 +250,15 @@ class Task(TaskFacts):
 class TaskCreated(Task):
     """Created task, or the existing one that the request asked for (`created` is false).
 
-    `unique`: the existing one runs under the same unique key of its template.
+    `unique`: the existing one runs under the same unique key of its template. `debounced`: it has not begun, and got
+    the input of this request.
     """
 
     step_count: int
     message: str
     created: bool
     unique: bool = False
+    debounced: bool = False
 
 
 @published("TaskCancelled", aliases=ALIASES, derived=DERIVED)
