@@ -977,7 +977,8 @@ create type tasker.judged_change as (
 create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
-  limited boolean                            -- a task among them has steps with limits
+  limited boolean,                           -- a task among them has steps with limits
+  ahead boolean
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (
