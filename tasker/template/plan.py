@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
-from tasker.template.condition_plans import ForEach, Rule
+from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -243,10 +243,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Compiled template.
-
-    `steps` are in topological order: `steps[i].ordinal == i`.
-    """
+    """Compiled template; its steps are in topological order: `steps[i].ordinal == i`."""
 
     namespace: str
     name: str
@@ -330,6 +327,8 @@ class Plan:
     def entries(self) -> dict[str, str]:
         """For each step with `when` or `for_each` the first step made for it, which is created in its place."""
         return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
+
+    evaluated_below = cached_property(steps_evaluated_below)
 
     @cached_property
     def first_expanding(self) -> str | None:

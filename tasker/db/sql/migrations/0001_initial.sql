@@ -1017,7 +1017,8 @@ create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
   limited boolean,                           -- a task among them has steps with limits
-  resumed boolean                            -- a suspended step moves
+  resumed boolean,                           -- a suspended step moves
+  ahead boolean                              -- a step that was never placed ends with its parent
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

@@ -170,7 +170,8 @@ as $$
         'max_attempts', j.max_attempts)
       when j.reason in ('running', 'overrun', 'lost')
         then jsonb_build_object('worker_uuid', j.worker_uuid, 'attempt', j.attempts)
-      when j.reason = 'debounced' then (select jsonb_build_object('submits', b.submits, 'latest_at', b.latest_at)
+      when j.reason = 'debounced' then (select jsonb_build_object('submits', b.submits,
+          'latest_at', b.latest_at)
         from tasker.debounces b where b.task_uuid = j.task_uuid)
       when j.reason in ('deferred', 'snoozed') then jsonb_build_object('why', j.deferred)
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
@@ -260,7 +261,8 @@ as $$
         'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'not_waiting',
         'wait_over', 'waits_person', 'waits_event', 'waits_child', 'waits_time', 'scheduled',
-        'debounced', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+        'debounced', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused',
+      e.reason) as nth
     from every e
   )
   select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace,
