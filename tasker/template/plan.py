@@ -195,14 +195,15 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
-    input, `{step, path: [name...]}` in the result of a step above."""
+    """Time before which the step does not start: `{time}`, or its place `{input: [...]}` or `{step, path: [...]}`."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
     requires: tuple[str, ...] = ()
     """Tags that a worker must have to run the step, sorted."""
     slots: int = 1
     """Slots of its worker that the step uses."""
+    wait: Mapping[str, Any] | None = None
+    """For what a step waits that no worker runs (`tasker.wait_ends_at` in SQL)."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -228,8 +229,8 @@ class StepPlan:
 
     @property
     def has_handler(self) -> bool:
-        """False for a step that only evaluates expressions, which the worker does itself."""
-        return not self.rules and (self.for_each is None or self.type.is_pattern)
+        """False for a step that only evaluates expressions, which the worker does itself, or waits."""
+        return self.wait is None and not self.rules and (self.for_each is None or self.type.is_pattern)
 
     @property
     def served_by(self) -> str:
@@ -262,6 +263,8 @@ class Plan:
     """Place of the tenant's name in the input; None: only a submission names it."""
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    debounce: Mapping[str, Any] | None = None
+    """Merging of submissions, as `{key, wait, max_wait, keep}` with a key as that of `StepLimit` and seconds."""
     max_submits_per_minute: int | None = None
     """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None

@@ -188,6 +188,7 @@ PLACES: Final[Mapping[str, StepChangeKind]] = {
     ),
     "enqueue": StepChangeKind(((_S.PENDING, _S.ENQUEUED), (_S.ENQUEUED,)), Token.UNCHANGED),
     "hold": StepChangeKind(((_S.PENDING,), (_S.ENQUEUED, _S.PENDING)), Token.UNCHANGED),
+    "suspend": StepChangeKind(((_S.PENDING, _S.IN_PROGRESS),), attempts=Attempts.COUNTED),
     "wait": StepChangeKind(((_S.PENDING,),), Token.UNCHANGED),
 }
 """Changes of a step that is ready or runs again (`tasker.place_ready`); `claim` is also the effect of a message."""

@@ -27,7 +27,9 @@ begin
     bool_or(tasker.step_is_to_run(tasker.path_end(v.path))),
     bool_or(tasker.step_is_timed(v.state) and not tasker.kind_runs_ahead(v.kind)
       or tasker.path_end(v.path) = 'waiting_for_retry'),
-    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0), bool_or(tasker.kind_runs_ahead(v.kind))
+    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0),
+    bool_or(v.gates & 8 <> 0 and tasker.is_suspended(v.state, v.worker_uuid)),
+    bool_or(tasker.kind_runs_ahead(v.kind))
   into v_answer from (
     select q.*,
       case

@@ -94,6 +94,7 @@ language sql immutable parallel safe as $$
     when 'claim' then case when p_path like '%E' then 'I' else 'EI' end
     when 'enqueue' then case when p_path like '%E' then '' else 'E' end
     when 'hold' then case when p_path like '%P' then '' else 'P' end
+    when 'suspend' then 'I'
     else '' end
 $$;
 
@@ -101,17 +102,17 @@ $$;
 create or replace function tasker.place_state(p_place text) returns text
 language sql immutable parallel safe as $$
   select case p_place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued' when 'hold'
-    then 'pending' end
+    then 'pending' when 'suspend' then 'in_progress' end
 $$;
 
 -- The fencing token of claims of a step at this place.
 create or replace function tasker.place_token(p_place text, p_token bigint) returns bigint
 language sql immutable parallel safe as $$
-  select p_token + case when p_place = 'claim' then 1 else 0 end
+  select p_token + case when p_place in ('claim', 'suspend') then 1 else 0 end
 $$;
 
 -- The number of attempts after the change.
 create or replace function tasker.place_attempts(p_place text, p_attempts int) returns int
 language sql immutable parallel safe as $$
-  select case when p_place = 'claim' then least(p_attempts, 2147483646) + 1 else p_attempts end
+  select case when p_place in ('claim', 'suspend') then least(p_attempts, 2147483646) + 1 else p_attempts end
 $$;
