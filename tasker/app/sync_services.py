@@ -275,7 +275,7 @@ class SyncDomainEvents(SyncWrapper[DomainEventLog]):
         which: EventFilter = EVERY,
         *,
         after: int | None = None,
-        quiet_seconds: float = 15.0,
+        quiet_seconds: float | None = None,
         namespaces: Collection[str] | None = None,
     ) -> Generator[PublishedEvent | None]:
         """Yield events as they are written; see `DomainEventLog.follow`."""
