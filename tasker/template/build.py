@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
-from tasker.template.generated_steps import RULES, WITHOUT_HANDLER
+from tasker.template.generated_steps import RULES, WAIT, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
 from tasker.template.rates import default_burst
@@ -70,7 +70,9 @@ def _step(
 ) -> StepPlan:
     draft = graph.steps[name]
     values = draft.values
-    handler = values.get("handler") or {"callable": RULES}
+    handler = values.get("handler") or {
+        "callable": WAIT if draft.type is not None and draft.type.traits.waits else RULES
+    }
     chosen = settings(draft, {} if handler["callable"] in WITHOUT_HANDLER else overridden)
     return StepPlan(
         name=name,
@@ -88,6 +90,7 @@ def _step(
         limits=_limits((*owner, name), values),
         requires=tuple(sorted({*values.get("requires", ())})),
         slots=values.get("slots", 1),
+        wait=_wait(draft),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
@@ -107,6 +110,12 @@ def _step(
 
 def _rule(values: Mapping[str, Any]) -> Rule:
     return Rule(tuple(values.get("then", values.get("else", ()))), values.get("when"), values.get("because"))
+
+
+def _wait(draft: StepDraft) -> dict[str, Any] | None:
+    if draft.type is None or not draft.type.traits.waits:
+        return None
+    return {"on": "time", "for_seconds": draft.values.get("for"), "until": draft.values.get("until")}
 
 
 def _for_each(values: Mapping[str, Any]) -> ForEach | None:

@@ -136,7 +136,9 @@ class TaskFacts:
     tenant: str | None
     """Tenant (customer, team or account) of the task."""
     waits_until: datetime | None
-    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay, a retry or a time."""
+    waiting_for: Sequence[str]
+    """What its steps wait for without a worker: `time`, `event`, `person`, `child`."""
 
     @property
     def name(self) -> str:
