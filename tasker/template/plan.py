@@ -264,13 +264,13 @@ class Plan:
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
     debounce: Mapping[str, Any] | None = None
-    """Merging of submissions, as `{key, wait, max_wait, keep}` with a key as that of `StepLimit` and seconds."""
+    """Merging of submissions, as `{key, wait, max_wait, keep}` in seconds."""
     max_submits_per_minute: int | None = None
     """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
-    """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
+    """Schedules as `{name, spec}`, with a stored `ScheduleSpec`."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
     priority: int = 0
@@ -385,12 +385,9 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
-    values["retry"] = RetryPolicy(
-        **{
-            **values["retry"],
-            **{name: tuple(values["retry"].get(name, ())) for name in ("delays_ms", "never_on", "only_on")},
-        }
-    )
+    retry = values["retry"]
+    lists = {name: tuple(retry.get(name, ())) for name in ("delays_ms", "never_on", "only_on")}
+    values["retry"] = RetryPolicy(**{**retry, **lists})
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["rules"] = tuple(Rule(**{**rule, "then": tuple(rule["then"])}) for rule in values.get("rules", ()))
