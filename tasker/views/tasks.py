@@ -52,7 +52,8 @@ class StepReport:
 
     Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
     `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at. `begins_at` is the
-    time for which a step waits that has not begun.
+    time for which a step waits that has not begun. `Step` is another class: the form in which the original publishes a
+    step, with its readiness, which a report does not compute.
     """
 
     step_uuid: str
@@ -250,13 +251,15 @@ class Task(TaskFacts):
 class TaskCreated(Task):
     """Created task, or the existing one that the request asked for (`created` is false).
 
-    `unique`: the existing one runs under the same unique key of its template.
+    `unique`: the existing one runs under the same unique key of its template. `debounced`: it has not begun, and got
+    the input of this request.
     """
 
     step_count: int
     message: str
     created: bool
     unique: bool = False
+    debounced: bool = False
 
 
 @published("TaskCancelled", aliases=ALIASES, derived=DERIVED)

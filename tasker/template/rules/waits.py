@@ -8,8 +8,8 @@ from tasker.template.graph import DependencyGraph
 from tasker.template.wait_keys import OF_WAITS
 
 WITHOUT_WORKER: Final = (
-    *("handler", "rules", "for_each", "inputs", "result_schema", "retry", "timeout_seconds", "execution"),
-    *("on_worker_lost", "circuit_breaker", "lifecycle", "batch_config", "system_dependency"),
+    *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost"),
+    *("circuit_breaker", "lifecycle", "system_dependency"),
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )
 """Keys of steps that a worker runs."""

@@ -17,7 +17,7 @@ WAITS = (
     Case("T140", wait("for: 3d, until: «input.at»"), "exclude", wait("until: input.at")),
     Case("T141", steps("- {name: a, handler: h, «for»: 3d}"), "type: wait", THREE_DAYS),
     Case("T141", wait("for: 3d, «handler»: h"), "no worker runs", THREE_DAYS),
-    Case("T141", wait("for: 3d, «for_each»: input.list"), "remove it", THREE_DAYS),
+    Case("T065", wait("for: 3d, «for_each»: input.list"), "standard step", THREE_DAYS),
     Case("T142", wait("until: {next: day, at: «9»}"), "09:00", MONDAY),
     Case("T023", wait("until: {next: «moonday», at: 09:00}"), "monday", MONDAY),
     Case("T111", wait("until: {next: day, at: 09:00, timezone: «Berlin»}"), "Europe/Berlin", MONDAY),

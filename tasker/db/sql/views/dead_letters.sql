@@ -1,12 +1,13 @@
--- Every open task with the time since anything moved it, its limit, and the excuse for it to rest. The clock
--- of a task starts with its last write, so a task that moves never ages, whatever its state; that of a task
--- that only waits for a time starts then, and that of one that waits for an event does not start. The age of a task counts from its creation, or the time that it was
--- submitted for, from the last operator action that restarted it, and, unless its template limits the age,
--- from the last time that one of its steps waited for (a retry, a delay, a snooze). A task with a deadline of
--- its own is never too old for the fleet's limit. Excuses do not apply to a limit set by the template. To the
--- fleet's limits these apply: a step that runs within its time limit on a live worker, a parked result, and
--- steps in the queue, or waiting for a permit, for workers that are alive. A pause stops every clock. Steps
--- are read only of tasks near a limit.
+-- Every open task with the time since anything moved it, its limit, and the excuse for it to rest. The
+-- clock of a task starts with its last write, so a task that moves never ages, whatever its state; that of
+-- a task that only waits for a time starts then, and that of one that waits for an event does not start.
+-- The age of a task counts from its creation, or the time that it was submitted for, from the last
+-- operator action that restarted it, and, unless its template limits the age, from the last time that one
+-- of its steps waited for (a retry, a delay, a snooze). A task with a deadline of its own is never too old
+-- for the fleet's limit. Excuses do not apply to a limit set by the template. To the fleet's limits these
+-- apply: a step that runs within its time limit on a live worker, a parked result, and steps in the queue,
+-- or waiting for a permit, for workers that are alive. A pause stops every clock. Steps are read only of
+-- tasks near a limit.
 create or replace view tasker.v_task_state_analysis as
 select a.*,
   case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'

@@ -13,7 +13,7 @@ from tests.support.engine_fixture import Item, Lab, change, fail, ok, operator
 from tests.support.random_plans import DECISION, Spec, create_steps
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-HOURS: Item = {"kind": "time", "for_seconds": HOUR}
+HOURS: Item = {"on": "time", "for_seconds": HOUR}
 
 
 def at(seconds: float) -> str:
@@ -83,14 +83,14 @@ def test_a_root_that_waits_begins_without_a_worker(lab: Lab) -> None:
 @pytest.mark.parametrize("place", [{"input": ["trip", "at"]}, {"step": "a", "path": ["at"]}, None])
 def test_a_wait_ends_at_a_time_in_the_data(lab: Lab, place: Item | None) -> None:
     lab.one.set_time(0, NOON)
-    waiting(lab, {"kind": "time", "until": place or {"time": at(HOUR)}})
+    waiting(lab, {"on": "time", "until": place or {"time": at(HOUR)}})
 
     assert timers(lab) == [("w", HOUR)]
 
 
 @pytest.mark.parametrize("root", [True, False])
 def test_a_wait_without_a_time_in_the_data_fails_and_says_where(lab: Lab, root: bool) -> None:
-    wait = {"kind": "time", "until": {"input": ["trip", "starts_at"]}}
+    wait = {"on": "time", "until": {"input": ["trip", "starts_at"]}}
     if root:
         lab.one.set_time(0, NOON)
         task = lab.submit_one(lab.plan(Spec("b", wait=wait), name="root"))
@@ -162,7 +162,7 @@ def test_a_deadline_ends_a_wait(lab: Lab) -> None:
     due(lab.one)
 
     assert (lab.states(task), lab.task(task).state) == ({"b": "error"}, "error")
-    assert (waits(lab), timers(lab)) == ([("w", "expired")], [])
+    assert (waits(lab), timers(lab)) == ([("w", "failed")], [])
 
 
 def test_a_pause_stops_no_wait_but_what_follows(lab: Lab) -> None:
@@ -236,7 +236,7 @@ def test_the_end_of_a_wait_waits_for_a_busy_task_and_an_end_in_between_counts(la
 
 
 def test_a_task_that_waits_is_not_stale(lab: Lab) -> None:
-    task = waiting(lab, {"kind": "time", "for_seconds": 30 * 24 * HOUR})
+    task = waiting(lab, {"on": "time", "for_seconds": 30 * 24 * HOUR})
     lab.one.set_time(29 * 24 * HOUR, NOON)
 
     stale = lab.one.core("stale", {"limit": 100})

@@ -53,7 +53,8 @@ as $$
   ), open as materialized (
     select t.namespace_id, count(*) filter (where t.active > t.suspended) as running,
       count(*) filter (where t.active = t.suspended) as waiting
-    from (select x.namespace_id, x.active, x.suspended from tasker.tasks x where not x.complete order by x.task_uuid desc
+    from (select x.namespace_id, x.active, x.suspended from tasker.tasks x where not x.complete
+      order by x.task_uuid desc
       limit (select a.tasks from asked a)) t group by t.namespace_id
   ), letters as materialized (
     select d.namespace, count(*) as dead_letters

@@ -1,11 +1,12 @@
--- Decides the place of each step that lost a parent or is to run: `claim` (handed off to the caller, while it
--- has slots and serves the step), `enqueue` (while the namespace has room), `hold` (beyond the enqueue
+-- Decides the place of each step that lost a parent or is to run: `claim` (handed off to the caller, while
+-- it has slots and serves the step), `enqueue` (while the namespace has room), `hold` (beyond the enqueue
 -- window, or until its time), `suspend` (it waits by itself, without a worker) or `wait` (parents are
--- missing). A suspended step needs no room, and no pause stops it. A step with a time waits for it once, when it
--- becomes ready: not again when it is released, retried or reset. Paused steps are backlogged too, and marked
--- unless their whole namespace is paused. Urgent tasks come first, then the order of the template. A released
--- step (`unhold`) may use the whole window, others only tasker.window_room. In an ordered namespace nothing
--- is enqueued: a step is backlogged unless it is handed off, and it is not while more urgent ones wait.
+-- missing). A suspended step needs no room, and no pause stops it. A step with a time waits for it once,
+-- when it becomes ready: not again when it is released, retried or reset. Paused steps are backlogged too,
+-- and marked unless their whole namespace is paused. Urgent tasks come first, then the order of the
+-- template. A released step (`unhold`) may use the whole window, others only tasker.window_room. In an
+-- ordered namespace nothing is enqueued: a step is backlogged unless it is handed off, and it is not while
+-- more urgent ones wait.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint,
   p_judged tasker.judged_change[]) returns tasker.placed_step[]
@@ -114,8 +115,8 @@ select array_agg(q::tasker.placed_step) into v_answer from (
             and not v_waits ? r.step_uuid::text
             and r.step_uuid <> all (v_paused) and r.step_uuid <> all (v_outranked)
           and r.step_uuid <> all (v_limited) and tasker.path_end(r.path) <> 'enqueued'
-          and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (begins_at, paused, limited, suspended,
-          mine)
+          and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (begins_at, paused, limited,
+          suspended, mine)
       ) y
       join rooms v on v.id = y.namespace_id
     ) z

@@ -32,7 +32,8 @@ begin
       union all
       select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int,
         (p.place <> 'hold')::int, (p.place = 'suspend')::int
-      from unnest(p_placed) p where p.place in ('claim', 'enqueue', 'hold', 'suspend') and p.from_state <> 'in_progress'
+      from unnest(p_placed) p
+      where p.place in ('claim', 'enqueue', 'hold', 'suspend') and p.from_state <> 'in_progress'
       union all   -- claims that are released to the backlog
       select p.task_uuid, 0, 0, 0, -1, 0, 1, 0, 0
       from unnest(p_placed) p where p.place = 'hold' and p.from_state = 'in_progress'

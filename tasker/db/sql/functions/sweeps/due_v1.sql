@@ -1,6 +1,7 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be
--- handed off to the caller. Ends waits of suspended steps (tasker.results_of_waits). Cancels tasks that have expired (tasker.expire_tasks), and those that give way
--- under a limit (tasker.cancel_tasks); fails those whose deadline has passed (tasker.fail_overdue_tasks).
+-- handed off to the caller. Ends waits of suspended steps (tasker.results_of_waits). Cancels tasks that have
+-- expired (tasker.expire_tasks), and those that give way under a limit (tasker.cancel_tasks); fails those
+-- whose deadline has passed (tasker.fail_overdue_tasks).
 -- Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
 -- it, and a locked task delays only its own steps. With `turn_ms` one of them is the timekeeper
 -- (tasker.keep_time): it moves what is due, the others only what has been due for `late_ms`, so a hundred

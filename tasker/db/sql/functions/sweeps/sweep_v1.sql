@@ -8,7 +8,8 @@
 --   hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue,
 --   finalizations_queue: names of the queues whose pauses count}
 -- Returns: {last: step uuid, null at the end (of those under way: when none are left), orphans, unwaiting
---   (suspended without a wait), untimed (suspended until a time without a timer), unhinted, parked, forgotten, unserved, unpromoted, unfinished}
+--   (suspended without a wait), untimed (suspended until a time without a timer), unhinted, parked,
+--   forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.sweep_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

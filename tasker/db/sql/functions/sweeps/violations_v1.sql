@@ -97,7 +97,8 @@ begin
     format('%s %s, timer %s', s.name, s.state, m.kind)
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
   where case m.kind when 'r' then s.state <> 'waiting_for_retry'
-    when 'w' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token else s.state <> 'pending' or s.unmet > 0
+    when 'w' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
+    else s.state <> 'pending' or s.unmet > 0
     or s.of_complete
     or m.due_at <> s.due_at
     or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end

@@ -14,16 +14,16 @@ language sql as $$
 $$;
 
 -- Ends the waits of suspended steps that this write moves, and deletes their timers, whatever moved them. The
--- outcome is that of the change's note (`wait`), or says who ended it.
+-- outcome is that of the change's note (`wait`).
+-- Locks: waits, as their steps.
 create or replace function tasker.end_waits(p_judged tasker.judged_change[], p_now timestamptz) returns void
 language sql as $$
   with over as (
     delete from tasker.timers m where m.kind = 'w' and m.subject = any (array(
       select j.step_uuid from unnest(p_judged) j where tasker.is_suspended(j.from_state, j.worker_uuid)))
   )
-  update tasker.step_waits w set ended_at = p_now, outcome = coalesce(j.note->>'wait', case j.kind
-    when 'expire' then 'expired' when 'cancel' then 'cancelled' when 'retry' then 'lost' when 'fail'
-    then 'failed' else 'operator' end)
+  update tasker.step_waits w set ended_at = p_now, outcome = coalesce(j.note->>'wait',
+    case when j.error is null then 'operator' else 'failed' end)
   from unnest(p_judged) j
   where tasker.is_suspended(j.from_state, j.worker_uuid) and w.workflow_step_uuid = j.step_uuid
     and w.ended_at is null

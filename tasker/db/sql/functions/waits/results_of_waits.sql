@@ -13,8 +13,10 @@ begin
     then jsonb_build_object('kind', 'fail', 'n', '{"wait": "failed"}'::jsonb,
       'e', jsonb_build_object('error_type', 'not_a_time', 'retryable', false, 'attempt', s.attempts,
       'fingerprint', left(md5('not_a_time ' || s.template_id || ':' || s.ordinal), 16),
-      'message', format('until: expected a time such as 2026-01-31T18:00:00Z at %s',
-        tasker.place_text(ts.wait->'until'))))
+      'message', case when ts.wait->'until' ? 'next'
+        then format('until: the database does not know the time zone %s', ts.wait->'until'->>'timezone')
+        else format('until: expected a time such as 2026-01-31T18:00:00Z at %s',
+        tasker.place_text(ts.wait->'until')) end))
     else jsonb_build_object('r', jsonb_build_object('waited_until', w.until),
       'n', jsonb_build_object('wait', 'time', 'waited_until', w.until)) end)
   into v_ends
@@ -24,7 +26,7 @@ begin
   join tasker.step_waits w on w.workflow_step_uuid = i.s and w.token = i.k
   cross join lateral (
     select tasker.wait_ends_at(s.task_uuid, ts.wait, w.since) is not distinct from '-infinity' as fails) p
-  where i.kind = 'ok';
+  where tasker.kind_stores_result(i.kind);
   return (select jsonb_agg(i || coalesce(v_ends->(i->>'s'), '{}')) from jsonb_array_elements(p_items) i);
 end
 $$;
