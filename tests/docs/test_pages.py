@@ -33,6 +33,8 @@ FOLLOWED_ELSEWHERE = {
     "docs/conditions.md": "tests/docs/test_conditions.py",
     "docs/inputs.md": "tests/docs/test_inputs.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
+    "docs/plugin-steps.md": "tests/docs/test_plugin_steps.py",
+    "docs/writing-built-in-steps.md": "tests/docs/test_plugin_steps.py",
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
     "docs/resources.md": "tests/docs/test_resources.py",
     "docs/states.md": "tests/unit/engine/test_documentation.py",
