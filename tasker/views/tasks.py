@@ -52,7 +52,8 @@ class StepReport:
 
     Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
     `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at. `begins_at` is the
-    time for which a step waits that has not begun.
+    time for which a step waits that has not begun. `Step` is another class: the form in which the original publishes a
+    step, with its readiness, which a report does not compute.
     """
 
     step_uuid: str

@@ -125,13 +125,11 @@ def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
 def _leave(attempt: Attempt, entered: Entered) -> None:
     if attempt.reporter is not None:
         attempt.reporter.flush()
-    claim, report, cover, events, decimals = entered
+    *tokens, decimals = entered
     if (decimal := sys.modules.get("decimal")) is not None:
         decimal.setcontext(decimals or decimal.DefaultContext)
-    running.reset(claim)
-    reporter.reset(report)
-    covering.reset(cover)
-    publishing.reset(events)
+    for token in tokens:
+        token.var.reset(token)
 
 
 def _own_decimal_context() -> Any:
