@@ -41,6 +41,7 @@ FOLLOWED_ELSEWHERE = {
     "docs/templates.md": "tests/unit/template/test_docs.py",
     "docs/your-project.md": "tests/docs/test_your_project.py",
     "docs/writing-plugins.md": "tests/docs/test_writing_plugins.py",
+    "docs/tutorial-without-python.md": "tests/docs/test_tutorial_without_python.py",
     "docs/tutorial.md": "tests/acceptance/cli/test_documentation.py",
     "workflows/*/README.md": "tests/acceptance/cli/test_documentation.py",
 }
