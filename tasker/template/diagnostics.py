@@ -92,7 +92,13 @@ ERRORS = {
     "T120": "Invalid priority",
     "T125": "Duplicate limit",
     "T126": "Unknown limit: no configuration declares it",
-    "T130": "A path of `unique` or `tenant` that the input schema excludes",
+    "T130": "A path of `unique`, `debounce` or `tenant` that the input schema excludes",
+    "T131": "A `debounce` whose times or input_schema do not fit",
+    "T132": "A key that excludes `debounce`",
+    "T140": "A wait without an end, or with two",
+    "T141": "A key of steps that wait on another step, or the reverse",
+    "T142": "Not a time of day",
+    "T170": "Unknown built-in step",
 }
 
 WARNINGS = {

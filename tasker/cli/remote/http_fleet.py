@@ -207,5 +207,5 @@ def _answer(result: Mapping[str, Any]) -> SubmissionResult | TaskerError:
 
 
 def _submitted(answer: Mapping[str, Any]) -> SubmissionResult:
-    unique = bool(answer.get("unique"))  # a server of an earlier release says nothing of it
-    return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"], unique)
+    existing = {name: bool(answer.get(name)) for name in ("unique", "debounced")}  # an earlier release lacks them
+    return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"], **existing)

@@ -61,6 +61,7 @@ class SavedViews:
 
 INPUTS = "inputs"
 STATES = tuple(state.value for state in TaskState)
+WAITING_FOR = ("time", "event", "person", "child")
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "idempotency_key", "tags", INPUTS)
 CLAUSES = (
     "created_after",
@@ -68,6 +69,7 @@ CLAUSES = (
     "fingerprint",
     "tenant",
     "tenants",
+    "waiting_for",
     "initiator",
     "source_system",
     "correlation_id",
@@ -98,6 +100,7 @@ class ListFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     tenant: str | None
+    waiting_for: str | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None
@@ -121,6 +124,8 @@ class TaskFilter:
     initiator: str | None = None
     source_system: str | None = None
     tenant: str | None = None
+    waiting_for: str | None = None
+    """What a step of the task waits for without a worker: one of `WAITING_FOR`."""
     tags: Sequence[str] = ()
     correlation_id: str | None = None
     idempotency_key: str | None = None
@@ -142,6 +147,9 @@ class TaskFilter:
         if self.status is not None and self.status not in STATES:
             hint = did_you_mean(self.status, STATES) or f"expected one of {listed(STATES)}"
             raise UsageError(f"status: unknown state {self.status!r}", hint=hint)
+        if self.waiting_for is not None and self.waiting_for not in WAITING_FOR:
+            hint = f"expected one of {listed(WAITING_FOR)}"
+            raise UsageError(f"waiting_for: unknown kind of wait {self.waiting_for!r}", hint=hint)
 
     @property
     def names_templates(self) -> bool:
