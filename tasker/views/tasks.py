@@ -46,14 +46,14 @@ STORED = (
 """Columns that the query `report` returns for a step, in order."""
 
 
+# Not `Step`: the original publishes that with the readiness of a step, which a report does not compute.
 @dataclass(frozen=True, slots=True)
 class StepReport:
     """Report of one step. `failures` has the error of each failed attempt with its time and worker, the oldest first.
 
     Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
     `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at. `begins_at` is the
-    time for which a step waits that has not begun. `Step` is another class: the form in which the original publishes a
-    step, with its readiness, which a report does not compute.
+    time for which a step waits that has not begun.
     """
 
     step_uuid: str
