@@ -112,7 +112,9 @@ def require_environment(result: CompileResult, environment: str | None) -> None:
 def find_templates(path: str | Path) -> list[Path]:
     """Return the file itself, or the `workflow.yaml`, else the YAML files, of a folder and each folder below.
 
-    Hidden folders and scenario files are skipped. Raises `UsageError` if the path does not exist or contains no YAML file.
+    Hidden folders and scenario files are skipped.
+
+    Raises `UsageError` if the path does not exist or contains no YAML file.
     """
     root = Path(path)
     if not root.exists():
