@@ -152,6 +152,9 @@ class SubmitAnswer(AdvanceResult):
     running: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """For each task that was not created: id, state and steps of the running task with the same unique key."""
 
+    debounced: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """The same for those that were merged into a task with the same debounce key."""
+
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
@@ -160,6 +163,7 @@ class SubmitAnswer(AdvanceResult):
             "steps": answer.get("steps") or 0,
             "forgotten": forgotten,
             "running": answer.get("running") or {},
+            "debounced": answer.get("debounced") or {},
         }
 
 

@@ -88,9 +88,13 @@ def make_http(settings: Mapping[str, Any]) -> HttpResource:
     """Make the resource of a table. Raises `ConfigurationError`."""
     refuse_unknown("http", settings)
     base = settings.get("base_url")
-    if not isinstance(base, str) or httpx.URL(base).scheme not in ("http", "https") or not httpx.URL(base).host:
+    try:
+        url = httpx.URL(base if isinstance(base, str) else "")
+    except httpx.InvalidURL as error:
+        raise ConfigurationError(f"base_url: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host or not isinstance(base, str):
         raise ConfigurationError(f"base_url: expected a URL of http or https, got {base!r}")
-    if httpx.URL(base).userinfo or httpx.URL(base).query or httpx.URL(base).fragment:
+    if url.userinfo or url.query or url.fragment:
         raise ConfigurationError("base_url: expected no user, query or fragment", hint="write basic = {user, password}")
     headers = {name: revealed(value) for name, value in settings.get("headers", {}).items()}
     if "bearer" in settings:

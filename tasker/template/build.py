@@ -17,6 +17,8 @@ from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
 from tasker.template.wait_keys import NEVER
 
+OWN_IDENTITY = {"unique", "debounce"}
+"""Keys of templates that say which submissions are one task."""
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
 
@@ -33,7 +35,9 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         steps=tuple(_step(name, index, graph, overridden, events, owner) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
-        identity_strategy=document.get("identity_strategy", "always_unique" if "unique" in document else "strict"),
+        identity_strategy=document.get(
+            "identity_strategy", "always_unique" if OWN_IDENTITY & document.keys() else "strict"
+        ),
         lifecycle=document.get("lifecycle", {}),
         metadata={**document.get("metadata", {}), **retained},
         system_dependencies=_systems(document),
@@ -41,6 +45,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         environment=environment,
         tenant=document.get("tenant", {}).get("from"),
         unique=document["unique"].get("key", {}) if "unique" in document else None,
+        debounce=_debounce(document.get("debounce")),
         max_submits_per_minute=document.get("max_submits_per_minute"),
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
@@ -161,6 +166,14 @@ def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) ->
         return None
     name = f"task {'/'.join(names)}"
     return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
+
+
+def _debounce(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if values is None:
+        return None
+    wait = values["wait"]
+    longest = values.get("max_wait", 10 * wait)
+    return {"key": values.get("key"), "wait": wait, "max_wait": longest, "keep": values.get("keep", "latest")}
 
 
 def _fairness(values: Mapping[str, Any] | None) -> dict[str, Any] | None:

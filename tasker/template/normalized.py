@@ -42,6 +42,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "lifecycle": plan.lifecycle,
             "tenant": None if plan.tenant is None else {"from": place_text(plan.tenant)},
             "unique": _unique(plan),
+            "debounce": _debounce(plan),
             "max_submits_per_minute": plan.max_submits_per_minute,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
@@ -124,6 +125,14 @@ def _unique(plan: Plan) -> str | dict[str, Any] | None:
     if plan.unique is None:
         return None
     return {"key": place_text(plan.unique)} if plan.unique else "while_running"
+
+
+def _debounce(plan: Plan) -> dict[str, Any]:
+    if (debounce := plan.debounce) is None:
+        return {}
+    key = None if debounce["key"] is None else place_text(debounce["key"])
+    times = {name: duration_text(debounce[name]) for name in ("wait", "max_wait")}
+    return _without_empty({"key": key, **times, "keep": debounce["keep"]})
 
 
 def _limit_of_tasks(plan: Plan) -> dict[str, Any]:

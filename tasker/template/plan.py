@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
-from tasker.template.condition_plans import ForEach, Rule
+from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -243,10 +243,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Compiled template.
-
-    `steps` are in topological order: `steps[i].ordinal == i`.
-    """
+    """Compiled template; its steps are in topological order: `steps[i].ordinal == i`."""
 
     namespace: str
     name: str
@@ -266,12 +263,14 @@ class Plan:
     """Place of the tenant's name in the input; None: only a submission names it."""
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    debounce: Mapping[str, Any] | None = None
+    """Merging of submissions, as `{key, wait, max_wait, keep}` in seconds."""
     max_submits_per_minute: int | None = None
     """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
-    """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
+    """Schedules as `{name, spec}`, with a stored `ScheduleSpec`."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
     priority: int = 0
@@ -329,6 +328,8 @@ class Plan:
         """For each step with `when` or `for_each` the first step made for it, which is created in its place."""
         return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
 
+    evaluated_below = cached_property(steps_evaluated_below)
+
     @cached_property
     def first_expanding(self) -> str | None:
         """First step that creates steps; the graph is known up to it. None if there are several such steps or none."""
@@ -384,12 +385,9 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
-    values["retry"] = RetryPolicy(
-        **{
-            **values["retry"],
-            **{name: tuple(values["retry"].get(name, ())) for name in ("delays_ms", "never_on", "only_on")},
-        }
-    )
+    retry = values["retry"]
+    lists = {name: tuple(retry.get(name, ())) for name in ("delays_ms", "never_on", "only_on")}
+    values["retry"] = RetryPolicy(**{**retry, **lists})
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["rules"] = tuple(Rule(**{**rule, "then": tuple(rule["then"])}) for rule in values.get("rules", ()))

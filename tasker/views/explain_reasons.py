@@ -83,6 +83,12 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it begins then; to drop it: tasker task cancel {task}{db}",
         by_any_process=True,
     ),
+    "debounced": Reason(
+        "debounced: submissions of the same key are merged into its task until it begins at {due_at}"
+        "[, at the latest at {latest_at}][; submissions so far: {submits}]",
+        "it begins then; to drop it: tasker task cancel {task}{db}",
+        by_any_process=True,
+    ),
     "delayed": Reason("delayed until {due_at} by its `delay` or `not_before`", "it begins then", by_any_process=True),
     "late": Reason(
         "was to begin at {due_at} and is not enqueued yet",

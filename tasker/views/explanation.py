@@ -29,6 +29,7 @@ TIMES = (
     "paused_at",
     "hinted_at",
     "refused_since",
+    "latest_at",
     "at",
 )
 LISTS = ("parents", "failed", "workers", "refused_by", "handlers", "lacking", "holders", "tags")

@@ -46,6 +46,7 @@ STORED = (
 """Columns that the query `report` returns for a step, in order."""
 
 
+# Not `Step`: the original publishes that with the readiness of a step, which a report does not compute.
 @dataclass(frozen=True, slots=True)
 class StepReport:
     """Report of one step. `failures` has the error of each failed attempt with its time and worker, the oldest first.
@@ -250,13 +251,15 @@ class Task(TaskFacts):
 class TaskCreated(Task):
     """Created task, or the existing one that the request asked for (`created` is false).
 
-    `unique`: the existing one runs under the same unique key of its template.
+    `unique`: the existing one runs under the same unique key of its template. `debounced`: it has not begun, and got
+    the input of this request.
     """
 
     step_count: int
     message: str
     created: bool
     unique: bool = False
+    debounced: bool = False
 
 
 @published("TaskCancelled", aliases=ALIASES, derived=DERIVED)

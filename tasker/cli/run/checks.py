@@ -77,6 +77,8 @@ def prepare_order(order: RunRequest) -> Prepared:
 
     Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
+    from tasker.plugins.contributions import handlers_of
+    from tasker.plugins.host import plugins_of
     from tasker.services.workflows.handlers import load_handlers, load_neighbouring_handlers, require_handlers
 
     path, own = existing_path(order.target), own_configuration(order)
@@ -86,6 +88,7 @@ def prepare_order(order: RunRequest) -> Prepared:
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
     workflow = _compiled(path, order, configuration) if path and order.resume is None else None
     registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
+    registry.provide_steps(handlers_of(plugins_of(configuration.plugins)))
     if workflow is not None:
         load_neighbouring_handlers(registry, [workflow])
         require_handlers(registry, workflow.plan, workflow.lines)

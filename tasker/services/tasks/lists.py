@@ -43,18 +43,18 @@ class SavedViews:
         return [SavedView(*row) for row in await self._connection.execute(query("operators", "views"))]
 
     @audited("App.saved_views.save", "_connection")
-    async def save(self, name: str, address: str, *, by: str) -> None:
+    async def save(self, name: str, address: str, *, actor: str) -> None:
         """Save these filters under a name, replacing an existing view. Raises `UsageError`."""
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             raise UsageError(f"{name!r:.80} is not a valid view name", hint=f"1 to {LONGEST_NAME} printable characters")
         if len(address) > LONGEST_ADDRESS:
             raise UsageError("these filters are too long to save", hint="choose fewer")
-        params = {"name": name, "address": address, "by": by, "most": MOST_VIEWS}
+        params = {"name": name, "address": address, "by": actor, "most": MOST_VIEWS}
         if not await self._connection.execute(query("operators", "save_view"), params):
             raise UsageError(f"there are {MOST_VIEWS} views already", hint="remove one that is no longer needed")
 
     @audited("App.saved_views.remove", "_connection")
-    async def remove(self, name: str) -> bool:
+    async def remove(self, name: str, *, actor: str | None = None) -> bool:
         """Remove a view; return False if there is none of this name."""
         return bool(await self._connection.execute(query("operators", "remove_view"), {"name": name}))
 

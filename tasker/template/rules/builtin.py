@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasker.template.builtin import COLLECT, LLM, TRANSFORM, VALIDATE, BuiltinStep
+from tasker.template.builtin import COLLECT, LLM, PREFIX, TRANSFORM, VALIDATE, BuiltinStep
 from tasker.template.diagnostics import did_you_mean, listed, near
 from tasker.template.documents import Path, StepDraft
+from tasker.template.generated_steps import WITHOUT_HANDLER
 from tasker.template.schema_check import check_result, schema_problems
 
 if TYPE_CHECKING:
@@ -36,9 +37,10 @@ def check_names(steps: Iterable[StepDraft]) -> None:
     """Report handlers whose name has the prefix of the built-in steps, but is the name of none."""
     for step in steps:
         name = callable_of(step) or ""
-        if IS_BUILTIN.fullmatch(name) and name not in step.reading.builtin:
-            known = list(step.reading.builtin)
-            hint = did_you_mean(name, known) or f"built-in steps: {listed(known)}"
+        if IS_BUILTIN.fullmatch(name) and name not in step.reading.builtin and name not in WITHOUT_HANDLER:
+            known = [known.removeprefix(PREFIX) for known in step.reading.builtin if known.startswith(PREFIX)]
+            meant = near(name.removeprefix(PREFIX), known)
+            hint = f"did you mean `{PREFIX}{meant[0]}`?" if meant else f"built-in steps: {listed(step.reading.builtin)}"
             step.report("T170", f"there is no built-in step `{name}`", step.location("handler", "callable"), hint)
 
 

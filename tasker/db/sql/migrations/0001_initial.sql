@@ -84,6 +84,7 @@ create table tasker.templates (
   roots           int[] not null,         -- ordinals of the steps that are ready at once
   fairness        text[],                 -- the place of the value in the input that names the flow of a task
   -- those of all its steps together; 2: its steps have the age of their task, 32: its tasks have a unique key,
+  -- 64: its tasks have a debounce key,
   -- 512: the ends of its tasks are events
   gates           int not null default 0,
   plan            jsonb not null,
@@ -215,6 +216,21 @@ create table tasker.unique_keys (
   primary key (namespace_id, template, value)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v1
+
+-- The task of each value of a debounce key, by template in all its versions: until it begins, submissions of the same
+-- key are merged into it (merge_debounced).
+create table tasker.debounces (
+  namespace_id   int not null,
+  template       text not null,
+  value          text not null,
+  task_uuid      uuid not null,
+  latest_at      timestamptz not null,        -- it begins by then, however many submissions follow
+  submits        int not null default 0,      -- number of submissions of the task
+  merged         text[] not null default '{}',  -- identities of the last ones
+  moves_deadline boolean not null,            -- whether its deadline counts from its start
+  primary key (namespace_id, template, value)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index debounces_of_task on tasker.debounces (task_uuid);   -- prune_v1, explain_v1
 
 -- Lists of a tenant's tasks, in their order. A task without a tenant costs nothing here.
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
@@ -1049,7 +1065,8 @@ create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
   limited boolean,                           -- a task among them has steps with limits
-  resumed boolean                            -- a suspended step moves
+  resumed boolean,                           -- a suspended step moves
+  ahead boolean                              -- a step that was never placed ends with its parent
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

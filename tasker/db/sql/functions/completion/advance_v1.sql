@@ -105,6 +105,7 @@ begin
       select g.task_uuid, coalesce(g.expand, '[]') as expand
       from tasker.requested_changes(p_args) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
       where g.graph_version is not null
+      order by g.step_uuid   -- as refuse_ahead counts them
     loop
       v_free := v_free + tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
       v_grown := v_grown || v_change.task_uuid;
@@ -187,8 +188,8 @@ begin
       attempts = c.attempt, sort_key = s.sort_key + tasker.path_length(c.path),
       worker_uuid = case when c.claimed then v_worker when c.leaves then null else s.worker_uuid end,
       started_at = case when c.claimed then v_now when c.leaves then null else s.started_at end,
-      deadline_at = case when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms)
-        when c.ends or c.leaves then null else s.deadline_at end,
+      deadline_at = case when c.ends or c.leaves then null
+        when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms) else s.deadline_at end,
       due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then c.begins_at
         else coalesce(c.begins_at, s.due_at) end,
       hinted_at = case when c.enqueued then v_now else s.hinted_at end,
@@ -197,7 +198,8 @@ begin
     from (
       -- Steps of the batch that ended or wait.
       select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends,
-        false as leaves, false as claimed, false as enqueued, null::bigint as timeout_ms,
+        false as leaves, tasker.kind_runs_ahead(j.kind) as claimed, false as enqueued,
+        null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,
         null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid,
         j.duration_ms, j.note

@@ -143,7 +143,9 @@ as $$
         when o.due_at is null or o.due_at <= tasker.now() then 'overdue'
         when o.snoozed then 'snoozed' when o.deferred is not null then 'deferred' else 'retry' end
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
-        when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
+        when o.due_at = (select t.run_at from task t) then case
+          when exists (select from tasker.debounces b where b.task_uuid = o.task_uuid) then 'debounced'
+          else 'scheduled' end else 'delayed' end
       when o.pause is not null then 'paused'
       when o.rule_id is not null then case when tasker.lacks_tokens(o.rule_id, o.value) then 'rated'
         else 'limited' end
@@ -168,6 +170,9 @@ as $$
         'max_attempts', j.max_attempts)
       when j.reason in ('running', 'overrun', 'lost')
         then jsonb_build_object('worker_uuid', j.worker_uuid, 'attempt', j.attempts)
+      when j.reason = 'debounced' then (select jsonb_build_object('submits', b.submits,
+          'latest_at', b.latest_at)
+        from tasker.debounces b where b.task_uuid = j.task_uuid)
       when j.reason in ('deferred', 'snoozed') then jsonb_build_object('why', j.deferred)
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
@@ -256,7 +261,8 @@ as $$
         'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'not_waiting',
         'wait_over', 'waits_person', 'waits_event', 'waits_child', 'waits_time', 'scheduled',
-        'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+        'debounced', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused',
+      e.reason) as nth
     from every e
   )
   select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace,

@@ -3,7 +3,7 @@
 create or replace function tasker.explained_values(p_step uuid, p_reason text) returns jsonb
 language sql stable as $$
   select jsonb_strip_nulls(jsonb_build_object('since', s.updated_at, 'state', s.state) || case
-    when p_reason in ('scheduled', 'delayed', 'late', 'waits_time', 'wait_over')
+    when p_reason in ('scheduled', 'debounced', 'delayed', 'late', 'waits_time', 'wait_over')
       then jsonb_build_object('due_at', s.due_at)
     when p_reason = 'waits_event' then (
       select jsonb_build_object('due_at', s.due_at, 'namespace', (select n.name from tasker.task_namespaces n

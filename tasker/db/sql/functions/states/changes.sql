@@ -16,8 +16,8 @@ $$;
 -- The number of attempts after the change.
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
-  select case when p_kind in ('defer', 'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0
-    else p_attempts end
+  select case when p_kind = 'ahead' then least(p_attempts, 2147483646) + 1 when p_kind in ('defer',
+    'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
 $$;
 
 -- The path of a step whose worker parks its report for an orchestrator; null for other changes.
@@ -42,7 +42,7 @@ $$;
 -- True for the kinds of change marked in the table as `stores_result`.
 create or replace function tasker.kind_stores_result(p_kind text) returns boolean
 language sql immutable parallel safe as $$
-  select p_kind in ('complete', 'ok')
+  select p_kind in ('ahead', 'complete', 'ok')
 $$;
 
 -- True for the kinds of change marked in the table as `stores_failure`.
@@ -67,6 +67,12 @@ $$;
 create or replace function tasker.kind_needs_parents(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind = 'unhold'
+$$;
+
+-- True for the kinds of change marked in the table as `runs_ahead`.
+create or replace function tasker.kind_runs_ahead(p_kind text) returns boolean
+language sql immutable parallel safe as $$
+  select p_kind = 'ahead'
 $$;
 
 -- True for the kinds of change marked in the table as `notes_unserved`.

@@ -20,6 +20,7 @@ begin
   select p_hash, p_namespace, p_named_task, count(*), count(*) filter (where (s->>'static')::boolean),
     coalesce(bit_or(tasker.gates_of(s)), 0) | case when (p_plan->>'task_events')::boolean then 512
       else 0 end | case when jsonb_typeof(p_plan->'unique') = 'object' then 32 else 0 end
+      | case when jsonb_typeof(p_plan->'debounce') = 'object' then 64 else 0 end
       | case when p_plan->>'release' = 'finish_started_first' then 2 else 0 end | v_gates,
     coalesce(array_agg((s->>'ordinal')::int order by (s->>'ordinal')::int)
       filter (where (s->>'static')::boolean and jsonb_array_length(s->'depends_on') = 0), '{}'),
