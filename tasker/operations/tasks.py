@@ -28,6 +28,9 @@ TaskUuid = Annotated[str, Param("uuid", description="The task's identifier.")]
 Name = Annotated[str | None, Param(max_length=255)]
 Identifier = Annotated[str | None, Param(form="uuid")]
 Key = Annotated[str | None, Param(max_length=255, description="Only the task with this key.")]
+Outcome = Annotated[
+    str | None, Param(max_length=20, description="`partial`: tasks that are complete without some of their steps.")
+]
 Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]
 Steps = Annotated[int, Param(at_least=1, at_most=MOST_STEPS)]
 Offset = Annotated[int, Param(at_least=0, at_most=100_000_000)]
@@ -110,6 +113,7 @@ class TaskOperations:
         initiator: Name = None,
         source_system: Name = None,
         tenant: Name = None,
+        outcome: Outcome = None,
         tags: Tags = (),
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
@@ -168,6 +172,7 @@ class TaskOperations:
         initiator: Name = None,
         source_system: Name = None,
         tenant: Name = None,
+        outcome: Outcome = None,
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
         fingerprint: Annotated[

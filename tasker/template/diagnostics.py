@@ -93,6 +93,13 @@ ERRORS = {
     "T125": "Duplicate limit",
     "T126": "Unknown limit: no configuration declares it",
     "T130": "A path of `unique` or `tenant` that the input schema excludes",
+    "T150": "Two keys that say what a failure means",
+    "T151": "A step to run after a failure that does not exist, or is the step itself",
+    "T152": "One step that runs after the failures of several",
+    "T153": "A step with many instances that runs another step when it fails",
+    "T154": "A step that runs after a failure and waits for another step",
+    "T155": "A step that runs after a failure and creates steps",
+    "T156": "A step that waits for a step that exists only after a failure",
 }
 
 WARNINGS = {

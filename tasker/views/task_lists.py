@@ -50,6 +50,8 @@ class TaskSummary:
     unserved: str | None
     paused: Mapping[str, Any] | None
     waits_until: datetime | None = None
+    outcome: str | None = None
+    """`partial`: the task is complete without some of its steps."""
 
 
 @dataclass(frozen=True, slots=True)

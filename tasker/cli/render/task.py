@@ -139,7 +139,7 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
         "cancel_reason": report.cancel_reason, "context": report.context,
         "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
-        "waits_until": report.waits_until, "tenant": report.tenant,
+        "waits_until": report.waits_until, "tenant": report.tenant, "outcome": report.outcome,
     }  # fmt: skip
 
 
@@ -159,6 +159,8 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"task      {report.task_uuid}"
     yield f"template  {report.namespace}/{report.template}:{report.version}"
     yield f"status    {headline(report)}"
+    if missing := [step.name for step in report.missing_steps]:
+        yield f"outcome   {report.outcome or 'not ended'}, without {names_text(folded_names(missing))}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
     if report.tenant:
         yield f"tenant    {report.tenant}"

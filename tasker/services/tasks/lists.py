@@ -67,6 +67,7 @@ CLAUSES = (
     "created_before",
     "fingerprint",
     "tenant",
+    "outcome",
     "tenants",
     "initiator",
     "source_system",
@@ -98,6 +99,7 @@ class ListFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     tenant: str | None
+    outcome: str | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None
@@ -121,6 +123,8 @@ class TaskFilter:
     initiator: str | None = None
     source_system: str | None = None
     tenant: str | None = None
+    outcome: str | None = None
+    """`partial`: tasks that are complete without some of their steps."""
     tags: Sequence[str] = ()
     correlation_id: str | None = None
     idempotency_key: str | None = None

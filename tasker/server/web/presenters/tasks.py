@@ -44,6 +44,7 @@ OPTIONS = {
     "initiator": "initiator",
     "source": "source-system",
     "tenant": "tenant",
+    "outcome": "outcome",
     "correlation": "correlation-id",
     "fingerprint": "fingerprint",
     "field": "field",
@@ -63,6 +64,7 @@ class Search(AddressWords):
     initiator: str = ""
     source: str = ""
     tenant: str = ""
+    outcome: str = ""
     correlation: str = ""
     fingerprint: str = ""
     field: str = ""
@@ -96,6 +98,7 @@ class Search(AddressWords):
             initiator=self.initiator or None,
             source_system=self.source or None,
             tenant=self.tenant or None,
+            outcome=self.outcome or None,
             tags=self.tag.split(),
             correlation_id=checked(self.correlation) if self.correlation else None,
             created_after=self._after(now),
