@@ -35,7 +35,8 @@ def _owners(drafts: Sequence[StepDraft]) -> dict[str, str]:
     """Return the failure branches, each with the first step that names it."""
     owners: dict[str, str] = {}
     for draft in drafts:
-        if (branch := branch_of(draft.values)) is not None and branch != draft.name:
+        has_many = "for_each" in draft.values or (draft.type is not None and draft.type.is_pattern)
+        if (branch := branch_of(draft.values)) is not None and branch != draft.name and not has_many:
             owners.setdefault(branch, draft.name)
     return owners
 

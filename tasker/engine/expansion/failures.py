@@ -1,4 +1,4 @@
-"""What the failure of a step means for the other steps of its task.
+"""Consequences of the failure of a step for the other steps of its task.
 
 The planner is a pure function of the compiled plan and the existing steps. It is asked when a step fails for good: its
 retries have ended.

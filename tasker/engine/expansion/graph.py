@@ -29,7 +29,7 @@ class ExistingStep:
 
     @property
     def dead(self) -> bool:
-        """Whether the steps that depend on it do not run, as it failed or was skipped."""
+        """True if the steps that depend on it do not run: it failed or was skipped."""
         return self.settled in DEAD
 
 

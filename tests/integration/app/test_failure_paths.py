@@ -86,7 +86,7 @@ def test_partial_tasks_are_listed_and_explained(app: tasker.SyncApp, tmp_path: P
     assert (skipped.reason, "first failed" in skipped.sentence()) == ("skipped", True)
     (tolerated,) = app.tasks.explain(task, "first").reasons
     assert "the task went on without it" in tolerated.sentence()
-    shown = invoke("task", "show", task, "--url", module_database_url).stdout
+    shown = invoke("task", "show", task, database=module_database_url).stdout
     assert "outcome   partial, without first, second" in shown
 
 

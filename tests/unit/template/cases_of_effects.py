@@ -226,7 +226,12 @@ EFFECTS = (
         top("input_schema: {properties: {customer: {}}}\nunique: {key: input.customers.id}"),
     ),
     Case("T023", step("on_failure: «retry»"), "`skip_cascade`", step("on_failure: skip")),
-    Case("T150", step("optional: true, «on_failure»: continue"), "keep one of them", step("optional: true")),
+    Case(
+        "T150",
+        steps("- {name: a, handler: h, optional: true, «on_failure»: continue}"),
+        "keep one of them",
+        step("optional: true"),
+    ),
     Case(
         "T151",
         steps("- {name: a, handler: h, on_failure: {run: «undp»}}\n- {name: undo, handler: h}"),

@@ -40,8 +40,8 @@ $$;
 -- without a row or a result are absent. Inputs that the database cannot return at once (256 MiB) are replaced
 -- by their sizes: that is a single step that reads so much.
 -- Returns: {tasks: {id: {context, correlation, trace, left_ms: as tasker.time_left}}, results: {task id:
---   {step name: [ordinal, result]}}}, with `failures`, as tasker.failures_of, for tasks with steps whose failure
---   does not end them; or {tasks, results: {}, too_large: as tasker.too_large}.
+--   {step name: [ordinal, result]}}}, with `failures`, as tasker.failures_of, for tasks that may go on after
+--   a failure; or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
 declare
@@ -56,7 +56,8 @@ begin
     'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
         'correlation', d.correlation_id, 'trace', d.trace)
         || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end
-        || case when x.fails then jsonb_build_object('failures', tasker.failures_of(x.task_uuid)) else '{}' end)
+        || case when x.fails then jsonb_build_object('failures', tasker.failures_of(x.task_uuid))
+          else '{}' end)
       from tasks x join tasker.task_details d on d.task_uuid = x.task_uuid), '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results

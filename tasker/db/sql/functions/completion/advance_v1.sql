@@ -14,13 +14,13 @@
 --   `busy`, too), slots, namespace_ids (that the caller serves), unserved ("template:ordinal" that it does
 --   not serve), window, timeout_ms, grace_ms, on_blocked, note, dead_letters (false: no dead letters for
 --   tasks that fail), repairs (the kind of repair that the accepted items are; counted with them), events
---   (true: steps of the items may publish events; other writes skip the look-up), grants (false: permits that
---   ended are noted for the next process, as the caller may not wait for keys or grants permits itself),
---   atomic (true: the items are one plan: all are
---   accepted, or none), snoozes (true: handlers of items asked to be called again later, `sn`: how often they may), items: [{s
---   step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
---     claim), st how the task goes on after a failure (workflow_steps.settled), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph
---     version, ev the worker's part of its events (write_events)}]
+--   (true: steps of the items may publish events; other writes skip the look-up), grants (false: permits
+--   that ended are noted for the next process, as the caller may not wait for keys or grants permits
+--   itself), atomic (true: the items are one plan: all are accepted, or none), snoozes (true: handlers of
+--   items asked to be called again later, `sn`: how often they may), items: [{s step, t task, kind, k
+--   token|null, w the worker that had this token (the caller, for items that end a claim), st how the task
+--   goes on after a failure (workflow_steps.settled), d delay ms, ms duration, r result, m metadata, e
+--   error, n note, x [new steps], gv graph version, ev the worker's part of its events (write_events)}]
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
 --   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for

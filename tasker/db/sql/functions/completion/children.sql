@@ -4,7 +4,8 @@ language sql immutable parallel safe as $$
   select p_settled is not null or tasker.step_is_done(p_state)
 $$;
 
--- The children of the steps that these changes complete, or that the task goes on without, and the number of their parents among them (`met`).
+-- The children of the steps that these changes complete, or that the task goes on without, and the number
+-- of their parents among them (`met`).
 -- Children created while the task ran have edges of their own; static ones have the edges of the template,
 -- between steps whose identifiers follow from their ordinals. No SET clauses, so that the function is planned
 -- with the statement around it.

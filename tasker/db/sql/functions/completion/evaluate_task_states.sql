@@ -24,7 +24,8 @@ begin
     from (
       select j.task_uuid, tasker.step_satisfies(j.to_state, j.settled)::int as done,
         (j.to_state = 'error' and j.settled is null)::int - (j.from_state = 'error')::int as failed,
-        (j.to_state = 'cancelled' and j.settled is null)::int as cancelled, -tasker.step_is_active(j.from_state)::int as active,
+        (j.to_state = 'cancelled' and j.settled is null)::int as cancelled,
+        -tasker.step_is_active(j.from_state)::int as active,
         (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying,
         0 as held, 0 as started
       from unnest(p_judged) j where not tasker.kind_leaves_task(j.kind)

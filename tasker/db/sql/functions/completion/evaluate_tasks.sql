@@ -1,4 +1,4 @@
--- The outcome of a complete task: `partial` if steps of it failed or were skipped; null if nothing is missing.
+-- The outcome of a complete task: `partial` if steps of it failed or were skipped, null if none is missing.
 create or replace function tasker.outcome_of(p_task uuid) returns text
 language sql stable as $$
   select case when exists (select from tasker.workflow_steps s

@@ -44,7 +44,8 @@ begin
     select s.name, s.uuid, s.ordinal, s.unmet
     from (select n.name from named n except select g.name from given g) n
     cross join lateral (   -- offset: a look-up for each name, never the whole task
-      select s.name, s.workflow_step_uuid as uuid, s.ordinal, not tasker.step_satisfies(s.state, s.settled) as unmet
+      select s.name, s.workflow_step_uuid as uuid, s.ordinal,
+        not tasker.step_satisfies(s.state, s.settled) as unmet
       from tasker.workflow_steps s where s.task_uuid = p_task and s.name = n.name offset 0) s
     union all
     select g.name, g.uuid, g.ordinal, true from given g

@@ -1,7 +1,7 @@
 -- The graph of tasks as the planner needs it.
 -- p_args: {tasks: [uuid...]}.
--- Returns: {task: {version, steps: [[name, ordinal, open]...], settled: {name: letter}: of steps without which
---   the task goes on}}.
+-- Returns: {task: {version, steps: [[name, ordinal, open]...], settled: {name: letter} of steps without
+--   which the task goes on}}.
 create or replace function tasker.graph_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp

@@ -196,7 +196,9 @@ as $$
     left join tasker.workers w on w.worker_uuid = r.worker_uuid
     where not tasker.step_is_ended(s.state) and (t.step is null or s.name = t.step or s.ordinal = t.wanted)
   ), absent as (   -- steps of the template that the task does not have, or not yet
-    select case when x.after_failure then 'not_failed' when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason, ts.name,
+    select case when x.after_failure then 'not_failed'
+      when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason,
+      ts.name,
       ts.ordinal, x.parents
     from task t
     join lateral (select e.ordinal from tasker.template_steps e

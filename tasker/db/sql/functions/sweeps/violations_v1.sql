@@ -25,7 +25,8 @@ begin
     select s.*, t.complete as of_complete, t.state as of_state
     from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   ), counted as (
-    select s.task_uuid, count(*) as total, count(*) filter (where tasker.step_satisfies(s.state, s.settled)) as done,
+    select s.task_uuid, count(*) as total,
+      count(*) filter (where tasker.step_satisfies(s.state, s.settled)) as done,
       count(*) filter (where s.state = 'error' and s.settled is null) as failed,
       count(*) filter (where s.state = 'cancelled' and s.settled is null) as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,

@@ -11,7 +11,7 @@ declare
   v_prefix constant text := (p_plan->>'namespace') || '.' || (p_plan->>'name') || '.';
   v_ordinals constant jsonb := (
     select jsonb_object_agg(s->>'name', s->'ordinal') from jsonb_array_elements(p_plan->'steps') s);
-  v_static constant jsonb := (   -- a static convergence gets the edge from a failure branch when it is created
+  v_static constant jsonb := (   -- a failure branch gets its edges when it is created
     select jsonb_object_agg(s->>'name', true) from jsonb_array_elements(p_plan->'steps') s
     where (s->>'static')::boolean);
   -- of each step
