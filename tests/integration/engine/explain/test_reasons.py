@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tasker.template import compile_text
 from tasker.views.explain_reasons import NOBODY_AT_WORK, REASONS
 from tests.integration.engine.explain.conftest import Told, at_work
 from tests.support.engine_fixture import Lab, change, fail, new_step, ok, operator, retry
@@ -45,33 +44,6 @@ def test_what_waits_for_a_failed_step_says_that_it_never_runs_by_itself(told: To
     assert failed.remedy(" --data-dir d").endswith(f"tasker task step reset {task} s0 --data-dir d")
     assert blocked.remedy().endswith(f"tasker task retry {task}")
     assert told.task(task).needs_somebody
-
-
-def test_a_failure_after_which_the_task_goes_on_says_what_is_skipped(told: Told) -> None:
-    text = f"""
-name: flow
-namespace: {told.lab.namespace}
-version: 1.0.0
-steps:
-  - {{name: pay, handler: h, on_failure: {{run: refund}}}}
-  - {{name: ship, handler: h, dependencies: [pay]}}
-  - {{name: beside, handler: h}}
-  - {{name: refund, handler: h}}
-"""
-    (plan,) = compile_text(text).plans
-    task, claims = told.lab.running(plan)
-
-    assert told.one(task, "refund").sentence(UTC) == "not created: it runs only if pay fails"
-    skip = operator("skip", told.lab.steps(task)["ship"], st="s", n={"reason": "upstream_failed", "because": "pay"})
-    told.lab.one.advance(fail(claims["pay"], gv=0, st="h", x=[new_step(plan, "refund", "pay")]), skip, atomic=True)
-
-    assert told.one(task, "pay").sentence(UTC) == (
-        "failed in attempt 1 of 3: TestError: it broke; the task went on without it"
-    )
-    assert told.one(task, "ship").sentence(UTC) == (
-        "skipped since 12:00:00: pay failed, and `on_failure` skips what depends on it"
-    )
-    assert {"pay", "ship"}.isdisjoint(told.sentences(task)), "they do not keep the task from its end"
 
 
 def test_a_running_step_says_where_since_when_and_how_long(told: Told) -> None:
