@@ -10,7 +10,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -75,6 +79,54 @@ class _AsyncBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
+
+
+class ConnectionRefusedHere(AddressRefused, OSError):
+    """`AddressRefused` for a connection of a guarded thread; libraries close the socket of an `OSError`."""
+
+
+class _Guard(threading.local):
+    """Networks that this thread may connect to, besides public addresses; None: any address."""
+
+    networks: Sequence[str] | None = None
+    refused: list[str]
+
+
+_guard = _Guard()
+
+
+@contextmanager
+def guarded_thread(networks: Sequence[str] = ()) -> Iterator[list[str]]:
+    """Let this thread connect only to permitted addresses, whichever library makes the sockets.
+
+    A connection to another address raises `AddressRefused`; the texts of these errors are in the list, since a library
+    may suppress them. Use it for libraries that cannot be given a transport.
+    """
+    _install_audit_hook()
+    _guard.networks, _guard.refused = networks, []
+    try:
+        yield _guard.refused
+    finally:
+        _guard.networks = None
+
+
+@cache
+def _install_audit_hook() -> None:
+    """Check connections by an audit hook of Python, which costs every process that has it: install it when needed."""
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in ("socket.connect", "socket.sendto") or (networks := _guard.networks) is None:
+        return
+    host = arguments[1][0] if isinstance(arguments[1], tuple) and arguments[1] else arguments[1]
+    try:
+        allowed = permitted(ip_address(str(host).partition("%")[0]), networks)
+    except ValueError:  # a unix socket
+        allowed = False
+    if not allowed:
+        _guard.refused.append(f"{host} is not a public address (private_networks)")
+        raise ConnectionRefusedHere(_guard.refused[-1])
 
 
 def guarded_transport(

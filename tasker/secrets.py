@@ -93,7 +93,10 @@ def references_in(value: Any, path: str = "") -> Iterator[tuple[str, Mapping[str
 
 
 class SecretsProvider(Protocol):
-    """Source of secrets. A provider's class is called with its table of `[secrets.NAME]`."""
+    """Source of secrets. A provider's class is called with its table of `[secrets.NAME]`.
+
+    Each access to a key of the table reads the reference in it, if there is one, as a `Secret`.
+    """
 
     def get(self, name: str) -> Secret:
         """Return the current value. Raises `ConfigurationError` if there is none; other errors are retried."""
@@ -148,6 +151,9 @@ INCLUDED: Mapping[str, Callable[[Mapping[str, Any]], SecretsProvider]] = {
 }
 
 
+ONLY_INCLUDED = f"a provider's own secrets come from {' or '.join(INCLUDED)}"
+
+
 def known_providers() -> list[str]:
     """Return the names of the included and the installed providers, sorted."""
     return sorted({*INCLUDED, *(point.name for point in offered(GROUP))})
@@ -159,7 +165,7 @@ class Secrets:
     def __init__(self, tables: Mapping[str, Any] | None = None) -> None:
         self._tables = dict(tables or {})
         self._providers: dict[str, SecretsProvider] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def get(self, reference: SecretReference) -> Secret:
         """Return the current value of a secret. Raises `ConfigurationError`."""
@@ -170,7 +176,7 @@ class Secrets:
             value = json.loads(secret.reveal())
         except ValueError:
             value = None
-        if not isinstance(value, dict) or not isinstance(field := value.get(reference.field), str | int | float):
+        if not isinstance(field := _field(value, reference.field), str | int | float):
             message = f"the secret {reference.provider}:{reference.name} has no field {reference.field!r}"
             raise ConfigurationError(message, hint="expected a JSON object with this field, a text or a number")
         return Secret(str(field), secret.expires_at)
@@ -186,8 +192,37 @@ class Secrets:
     def _provider(self, name: str) -> SecretsProvider:
         with self._lock:
             if name not in self._providers:
-                self._providers[name] = _make(name, self._tables.get(name, {}))
+                self._providers[name] = _make(name, ProviderTable(self._tables.get(name, {}), self))
             return self._providers[name]
+
+
+class ProviderTable(Mapping[str, Any]):
+    """Table of a provider. A reference in it is read at each access; it may only name an included provider."""
+
+    def __init__(self, table: Mapping[str, Any], secrets: Secrets) -> None:
+        self._table, self._secrets = table, secrets
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._table[key]
+        if (reference := reference_in(value)) is None:
+            return value
+        if reference.provider not in INCLUDED:
+            raise ConfigurationError(f"{key}: {ONLY_INCLUDED}, got {str(reference)!r}")
+        return self._secrets.get(reference)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+def _field(value: Any, path: str) -> Any:
+    """Return a field of an object; a name with dots that is no field leads into objects. None if there is none."""
+    if not isinstance(value, Mapping) or path in value:
+        return value.get(path) if isinstance(value, Mapping) else None
+    first, dot, rest = path.partition(".")
+    return _field(value.get(first), rest) if dot else None
 
 
 def _make(name: str, settings: Mapping[str, Any]) -> SecretsProvider:

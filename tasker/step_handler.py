@@ -11,6 +11,7 @@ from tasker.lazy import names_of
 if TYPE_CHECKING:
     from tasker.handlers.api_handler import APIHandler, ApiHandler, ApiStepHandler
     from tasker.handlers.batch_arithmetic import Batches
+    from tasker.handlers.builtin import BuiltinHandler
     from tasker.handlers.decisions import BatchConfig, Decision, DecisionHandler, DecisionMixin
     from tasker.handlers.decorators import (
         FunctionalHandler,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         again_in,
         checkpoint_yield,
     )
+    from tasker.template.builtin import BuiltinStep
 
 __all__ = [
     "APIHandler",
@@ -44,6 +46,8 @@ __all__ = [
     "BaseStepHandler",
     "BatchConfig",
     "Batches",
+    "BuiltinHandler",
+    "BuiltinStep",
     "CheckpointYield",
     "Decision",
     "DecisionHandler",
@@ -72,6 +76,8 @@ __getattr__ = names_of(
         ),
         "tasker.handlers.decisions": "DecisionHandler BatchConfig Decision DecisionMixin",
         "tasker.handlers.batch_arithmetic": "Batches",
+        "tasker.handlers.builtin": "BuiltinHandler",
+        "tasker.template.builtin": "BuiltinStep",
         "tasker.handlers.decorators": (
             "FunctionalHandler api_handler batch_aggregator batch_analyzer batch_worker "
             "decision_handler depends_on inputs step_handler uses"

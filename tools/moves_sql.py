@@ -112,7 +112,8 @@ def _appended(place: str, move: StepChangeKind) -> str:
     """A path that ends in a later state of the way goes on from there."""
     first, *others = sorted(move.paths, key=len, reverse=True)
     cases = "".join(f" when p_path like '%{LETTERS[states[0]]}' then '{_rest(states)}'" for states in others)
-    return f"when '{place}' then case{cases} else '{_rest(first)}' end"
+    rest = f"'{_rest(first)}'"
+    return f"when '{place}' then " + (f"case{cases} else {rest} end" if cases else rest)
 
 
 def _rest(states: tuple[str, ...]) -> str:

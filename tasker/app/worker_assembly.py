@@ -36,7 +36,7 @@ from tasker.orchestration.pending_work import FollowUp
 from tasker.orchestration.queue_actors import MessageInbox
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import SweepSettings
-from tasker.plugins.contributions import trace_of
+from tasker.plugins.contributions import handlers_of, trace_of
 from tasker.plugins.host import PluginHost
 from tasker.process.context import ProcessContext
 from tasker.process.registration import WorkerRegistration
@@ -233,6 +233,7 @@ class WorkerAssembly(Assembly):
         """Runner of handlers."""
         settings = self.context.settings
         resources = _registry_of(settings.resources)
+        self._handlers.provide_steps(handlers_of(self.context.plugins))
         self._handlers.provide_resources(() if resources is None else resources.names)
         runner = self._make_runner(
             registry=self._handlers,
@@ -268,6 +269,7 @@ class WorkerAssembly(Assembly):
             random,
             self.releases.release_backlog,
             on_lost=self.context.schedule.suspect,
+            on_delayed=self.context.schedule.wake_later,
         )
 
     @cached_property

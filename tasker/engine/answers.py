@@ -25,6 +25,8 @@ class ClaimAnswer(AdvanceResult):
     release: Sequence[int] = ()
     taken: Sequence[QueuedMessage] = ()
     """Messages to acknowledge, if the messaging backend is not in the database."""
+    later: Mapping[str, float] = field(default_factory=dict)
+    """Steps that were sent again, with the milliseconds after which their messages are visible."""
     unclaimable: Sequence[Mapping[str, Any]] = ()
     """Steps that the database refuses to claim: step, task, attempt, reason."""
 
@@ -33,6 +35,7 @@ class ClaimAnswer(AdvanceResult):
         return {
             "popped": answer.get("popped") or 0,
             "release": answer.get("release") or (),
+            "later": answer.get("later") or {},
             "unclaimable": answer.get("unclaimable") or (),
         }
 
@@ -150,6 +153,9 @@ class SubmitAnswer(AdvanceResult):
     running: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """For each task that was not created: id, state and steps of the running task with the same unique key."""
 
+    debounced: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """The same for those that were merged into a task with the same debounce key."""
+
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
@@ -158,6 +164,7 @@ class SubmitAnswer(AdvanceResult):
             "steps": answer.get("steps") or 0,
             "forgotten": forgotten,
             "running": answer.get("running") or {},
+            "debounced": answer.get("debounced") or {},
         }
 
 

@@ -66,9 +66,9 @@ def completed(changes: Iterable[StepChange], verdicts: Mapping[str, Verdict]) ->
         if newest.setdefault(change["s"], change).get("k", 0) < change.get("k", 0):
             newest[change["s"]] = change
     return {
-        step: final_change["k"]
+        step: final_change.get("k", 1)  # a step that ran ahead had no claim before
         for step, final_change in newest.items()
-        if final_change["kind"] == "ok" and step not in verdicts
+        if final_change["kind"] in ("ok", "ahead") and step not in verdicts
     }
 
 

@@ -86,6 +86,8 @@ class TaskInputs:
     """Steps whose created steps are known."""
     created: dict[int, list[str]] = field(default_factory=dict)
     """Names of the steps created by `decided`, by the ordinal of the template step."""
+    growths: dict[str, ExpansionRecord] = field(default_factory=dict)
+    """Expansions of the graph, by `decided`."""
     ends_at: float | None = None
     """Deadline of the task by this machine's monotonic clock, or None."""
     failures: Mapping[str, Mapping[str, Any]] | None = None
@@ -208,6 +210,10 @@ class Result:
     outcome: Success | Failure
     events: ResultEvents | None = None
     """Events that the step publishes with the result; None if nothing is known of them, or the step declares none."""
+    ahead: tuple[Result, ...] = ()
+    """Results of dependents that were evaluated with this one: stored in the same write, if nothing forbids it."""
+    growths: Mapping[str, ExpansionRecord] | None = None
+    """Expansions of the task that this process knows, by the step that decided; None if it knows nothing of it."""
 
     @property
     def failure(self) -> Failure | None:
@@ -257,7 +263,7 @@ class AdvanceResult:
     """Final states of the tasks that ended, by task."""
     sent: Mapping[str, int] = field(default_factory=dict)
     """Number of messages sent, by namespace; 0 if only the workers of an ordered namespace have to be woken."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
     """Verdicts by step; a step that is not in it was accepted."""
     inputs: Inputs | None = None
     """Handler inputs of the claims, if the answer has them."""

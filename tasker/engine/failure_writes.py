@@ -20,8 +20,11 @@ FOLLOWS = "upstream_failed"
 
 
 def needs_plan(change: StepChange, verdict: Verdict | None) -> bool:
-    """Return whether the engine refused this failure because it has no plan."""
-    return change["kind"] == "fail" and "gv" not in change and verdict is Verdict.REPLAN
+    """Return whether the engine refused this failure because it has no plan.
+
+    The engine makes a failure of a handler's request to be called again later, if it has asked too often.
+    """
+    return change["kind"] in ("fail", "snooze") and "gv" not in change and verdict is Verdict.REPLAN
 
 
 async def with_plan(engine: Engine, plans: PlanStore, change: StepChange) -> list[StepChange]:

@@ -95,7 +95,8 @@ class SweepFindings:
     Of the tasks under way, the slice ends with the task `last` (None if there are no more); `more` says whether further
     open tasks follow.
 
-    `unhinted` and `parked` are steps whose wake-up message or parked result's message is lost, `forgotten` were never
+    `unwaiting` are suspended steps without a wait, `untimed` those whose wait has lost its timer, `unhinted` and
+    `parked` steps whose wake-up message or parked result's message is lost, `forgotten` were never
     enqueued, `unpromoted` never promoted, and `unfinished` are tasks that were never evaluated.
     """
 
@@ -103,6 +104,8 @@ class SweepFindings:
     more: bool
     orphans: Sequence[Orphan]
     unserved: Sequence[UnservedStep]
+    unwaiting: Sequence[FoundStep]
+    untimed: Sequence[FoundStep]
     unhinted: Sequence[FoundStep]
     parked: Sequence[FoundStep]
     forgotten: Sequence[FoundStep]
@@ -121,7 +124,14 @@ class SweepFindings:
             bool(answer.get("more")),
             [Orphan.of(row) for row in answer.get("orphans", ())],
             [UnservedStep.of(row) for row in answer.get("unserved", ())],
-            *(plain("unhinted"), plain("parked"), plain("forgotten"), plain("unpromoted")),
+            *(
+                plain("unwaiting"),
+                plain("untimed"),
+                plain("unhinted"),
+                plain("parked"),
+                plain("forgotten"),
+                plain("unpromoted"),
+            ),
             answer.get("unfinished", ()),
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.engine.calls import Engine
+from tasker.engine.changes import ExpansionRecord, NewSteps
 from tasker.engine.expansion.graph import Existing, ExistingStep, Expansion
 from tasker.engine.expansion.planner import expand, expand_resolved
 from tasker.errors import TaskNotFound
@@ -28,17 +30,69 @@ class TaskGraph(NamedTuple):
     version: int
     steps: Existing
 
+    def expanded(self, step: str, growth: VersionedGraph, plan: Plan) -> TaskGraph:
+        """Return the graph behind an expansion by `step`."""
+        steps = [replace(existing, open=existing.open and existing.name != step) for existing in self.steps]
+        return TaskGraph(self.version + 1, [*steps, *_created(plan, growth.steps, ())])
 
-def first_graph(plan: Plan, step: str) -> TaskGraph | None:
-    """Return the graph that a task has when `step` completes, or None if it depends on other steps.
 
-    It is derived from the plan alone. A rerun task has another version, so its graph must be read.
+Growths = Mapping[str, ExpansionRecord]
+
+
+def known_graph(plan: Plan, step: str, growths: Growths) -> TaskGraph | None:
+    """Return the graph that a task has when `step` completes, or None if a step above it decided elsewhere.
+
+    It follows from the plan and the known expansions. The graph has another version if other processes expand it at
+    the same time, or if it is the graph of a rerun.
     """
-    if plan.first_expanding != step:
+    records = sorted(growths.values(), key=lambda record: record.version)
+    if [record.version for record in records] != list(range(len(records))):
         return None
-    return TaskGraph(
-        0, [ExistingStep(step_plan.name, step_plan.name, True) for step_plan in plan.steps if step_plan.static]
+    steps = [
+        ExistingStep(step_plan.name, step_plan.name, step_plan.name not in growths)
+        for step_plan in plan.steps
+        if step_plan.static
+    ]
+    steps += [existing for record in records for existing in _created(plan, record.steps, growths)]
+    above = plan.above.reached([step])
+    decided = not any(
+        existing.open and existing.template_step in above and plan.by_name[existing.template_step].type.expands
+        for existing in steps
+        if existing.name != step
     )
+    return TaskGraph(len(records), steps) if decided else None
+
+
+def _created(plan: Plan, rows: NewSteps, decided: Container[str]) -> list[ExistingStep]:
+    return [ExistingStep(row["name"], plan.steps[row["ordinal"]].name, row["name"] not in decided) for row in rows]
+
+
+def surely_known_graph(plan: Plan, step: str, growths: Growths | None) -> TaskGraph | None:
+    """Return the graph as `known_graph` does, or None if a step beside `step` may have decided elsewhere."""
+    if plan.first_expanding != step and not growths:
+        return None
+    graph = known_graph(plan, step, growths or {})
+    below = plan.below.reached([step])
+    if graph is None or any(
+        existing.open and existing.template_step not in below and plan.by_name[existing.template_step].type.expands
+        for existing in graph.steps
+        if existing.name != step
+    ):
+        return None
+    return graph
+
+
+def step_number(plan: Plan, step: str, growths: Growths) -> int | None:
+    """Return the number of an existing step in its task (`tasker.step_uuid`), or None if the step is not known."""
+    if (step_plan := plan.by_name[step]).static:
+        return step_plan.ordinal + 1
+    number = len(plan.steps)
+    for record in sorted(growths.values(), key=lambda record: record.version):
+        for row in record.steps:
+            number += 1
+            if row["name"] == step:
+                return number
+    return None
 
 
 async def read_graph(engine: Engine, plan: Plan, task_uuid: str) -> TaskGraph:
@@ -66,13 +120,20 @@ async def plan_growth(
     The graph is read unless it is `known`. Raises `OutcomeError` for a malformed outcome, and `TaskNotFound` if the
     task is gone.
     """
-    version, existing = known or await read_graph(engine, plan, task_uuid)
+    graph = known or await read_graph(engine, plan, task_uuid)
+    return growth_of(engine, plan, step, result, graph)
+
+
+def growth_of(
+    engine: Engine, plan: Plan, step: str, result: Mapping[str, Any] | None, graph: TaskGraph
+) -> VersionedGraph:
+    """Plan the steps that `step` creates in this graph, as `plan_growth` does."""
     limits = engine.rules.limits
     if result is None:
-        expansion = expand_resolved(plan, step, existing, limits)
+        expansion = expand_resolved(plan, step, graph.steps, limits)
     else:
-        expansion = expand(plan, step, result, existing, limits)
-    return VersionedGraph(version, new_step_rows(plan, expansion), expansion.warnings)
+        expansion = expand(plan, step, result, graph.steps, limits)
+    return VersionedGraph(graph.version, new_step_rows(plan, expansion), expansion.warnings)
 
 
 def new_step_rows(plan: Plan, expansion: Expansion) -> list[dict[str, Any]]:

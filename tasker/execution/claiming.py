@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tasker.clock import BackoffPolicy, Random
 from tasker.engine.answers import BacklogAnswer, ClaimAnswer
@@ -33,7 +33,8 @@ class Claimer:
     """Claimer of steps of `namespaces` (a list that may grow) for a worker, until it is drained.
 
     `poller` decides when to poll without a wake-up; `release(namespace_ids, slots)` enqueues steps of the backlog when
-    there is room, and returns claims like a claim call.
+    there is room, and returns claims like a claim call. `on_delayed` gets the steps whose messages were sent again,
+    with the milliseconds after which they are visible: nothing announces that moment.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class Claimer:
         release: Callable[[Sequence[int], int], Awaitable[BacklogAnswer]],
         *,
         on_lost: Callable[[], None],
+        on_delayed: Callable[[Mapping[str, float]], None] = lambda _: None,
     ) -> None:
         self._engine, self._worker, self._random, self._release = engine, worker, random, release
-        self._registry, self._on_lost = ProcessRegistry(engine.connection), on_lost
+        self._registry, self._on_lost, self._on_delayed = ProcessRegistry(engine.connection), on_lost, on_delayed
         self._namespaces, self._poller = namespaces, poller
         self._failing, self._draining, self._asleep = Failing("claim", _log), False, False
         self._first: Sequence[int] = ()
@@ -129,6 +131,8 @@ class Claimer:
             if first and not self._worker.slots.claimable_slots:
                 return first, False
         answer, emptied = await self._claim()
+        if answer.later:
+            self._on_delayed(answer.later)
         if not answer.release:
             self._recheck = math.inf
             return first + answer.popped, emptied

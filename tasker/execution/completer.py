@@ -326,6 +326,10 @@ class Completer:
     def _finish(self, results: list[Result], advanced: AdvanceResult) -> None:
         """Drop the claims of written results, cache these, and notify; buffer again those of locked tasks."""
         worker, over = self._worker, list[Claim]()
+        ahead = [other for result in results for other in result.ahead if advanced.has_completed(other.claim)]
+        for result in ahead:
+            worker.folded(result)
+        results = results + ahead
         for result in results:
             if advanced.comes_again(result.claim.step_uuid):
                 self._buffer.add_again(result)

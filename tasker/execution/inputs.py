@@ -12,7 +12,7 @@ next may lack the latest writes.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -67,8 +67,14 @@ class InputCache:
         task.results[claim.name] = (claim.ordinal, result.success.encoded)
         if growth is not None:
             task.decided.add(claim.name)
+            task.growths[claim.name] = growth
             for row in growth.steps:
                 task.created.setdefault(row["ordinal"], []).append(row["name"])
+
+    def growths(self, task_uuid: str) -> Mapping[str, ExpansionRecord] | None:
+        """Return the known expansions of a task by the step that decided; later ones are added to it."""
+        task = self._tasks.get(task_uuid)
+        return None if task is None else task.growths
 
     def forget(self, task_uuids: Iterable[str]) -> None:
         """Drop tasks that have ended."""

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -305,7 +306,7 @@ class Worker:
     async def _run_attempt(self, attempt: Attempt) -> AttemptEnd:
         if attempt.step.requires and (missing := set(attempt.step.requires) - self.settings.tags):
             return ClaimReleased(attempt.claim, f"the worker lacks the tag {', '.join(sorted(missing))}")
-        start_event = None if self._teller is None else self._teller.started(attempt)
+        start_event = None if self._teller is None else self._teller.started(attempt.claim, attempt.plan)
         try:
             run = self._runner.run if attempt.step.slots == 1 else self._runner.run_in_slots
             end = await run(attempt)
@@ -327,7 +328,26 @@ class Worker:
         self.metrics.ended(attempt.plan, attempt.step, end.duration_ms, failed=end.failure is not None)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
-        self._completed.add(end)
+        self._completed.add(self._with_dependents(attempt, end))
+
+    def _with_dependents(self, attempt: Attempt, end: Result) -> Result:
+        """Return the result with what is known of the task's graph, and with those of dependents without a handler."""
+        step = attempt.step
+        folds = self.settings.execution.result_path == "inline" and step.name in attempt.plan.evaluated_below
+        if not (folds or step.type.expands) or (growths := self.inputs.growths(end.claim.task_uuid)) is None:
+            return end
+        if not folds:
+            return replace(end, growths=growths)
+        from tasker.execution.attempt.folding import with_evaluated_dependents  # for steps with expressions only
+
+        return with_evaluated_dependents(attempt, end, growths)
+
+    def folded(self, result: Result) -> None:
+        """Notify plugins of a step that was stored with the result of the step above it, without a claim."""
+        step = result.plan.steps[result.claim.ordinal]
+        self.metrics.ended(result.plan, step, result.duration_ms, failed=False)
+        if self._teller is not None:
+            self._teller.ended(self._teller.started(result.claim, result.plan), result)
 
     def _end_unreported(self, running: InFlightClaim, end: UnreportedEnd, attempt: Attempt) -> None:
         if isinstance(end, ClaimReleased):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from time import monotonic
+from typing import Any, ClassVar
 
 from tasker.errors import PermanentError
 from tasker.handlers.context import StepContext
@@ -11,7 +12,7 @@ from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import names_with_prefix
 from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_handler import StepHandler
-from tasker.template.builtin import BUILTIN, COLLECT, FAIL, HTTP, LOG, TRANSFORM, VALIDATE
+from tasker.template.builtin import BUILTIN, COLLECT, FAIL, HTTP, LOG, TRANSFORM, VALIDATE, BuiltinStep
 from tasker.template.generated_steps import CONDITION, CUT, RESULTS
 from tasker.template.schema_check import check_result
 
@@ -20,14 +21,44 @@ INVALID_DATA = "invalid_data"
 MOST_IN_MESSAGE = 5
 
 
-def read_inputs(context: StepContext, name: str) -> Mapping[str, Any]:
-    """Return the inputs of a built-in step, uncopied. Raises `PermanentError` if the value of one does not fit."""
+def read_inputs(context: StepContext, name: str, step: BuiltinStep | None = None) -> Mapping[str, Any]:
+    """Return the inputs of a built-in step, uncopied; `step`: that of a plugin.
+
+    Raises `PermanentError` if the value of one does not fit.
+    """
     read = context.read_singly("input_data")
     values = {key: read.original(key) for key in read} if isinstance(read, CopyOnRead) else read
-    if mismatches := check_result(BUILTIN[name].inputs or {}, values):
+    if mismatches := check_result((step or BUILTIN[name]).inputs or {}, values):
         message = f"{name}: {'; '.join(f'inputs{m.path[1:]}: {m.message}' for m in mismatches[:MOST_IN_MESSAGE])}"
         raise PermanentError(message, error_code=INVALID_INPUTS)
     return values
+
+
+def seconds_left(context: StepContext, since: float | None = None) -> float | None:
+    """Return how long an operation of a step may take so that it ends before the step is stopped; None: any time.
+
+    `since` is when the attempt began, by the monotonic clock.
+    """
+    step, left = context._step, context.time_left
+    timeout = None if step is None or step.timeout_seconds is None else step.timeout_seconds
+    if timeout is not None and since is not None:
+        timeout -= monotonic() - since
+    limit = min((seconds for seconds in (timeout, left) if seconds is not None), default=None)
+    return None if limit is None else max(0.001, limit - min(1.0, limit / 10))
+
+
+class BuiltinHandler(StepHandler):
+    """Handler of a built-in step that a plugin provides. Subclass it, set `handler_name` and `step`, and write `call`.
+
+    `step` describes the inputs, which the compiler checks, and the result. A plugin returns its classes from the hook
+    `tasker_handlers`.
+    """
+
+    step: ClassVar[BuiltinStep]
+
+    def inputs(self, context: StepContext) -> Mapping[str, Any]:
+        """Return the evaluated inputs; do not change them. Raises `PermanentError` if the value of one does not fit."""
+        return read_inputs(context, self.handler_name, self.step)
 
 
 class Transform(StepHandler):

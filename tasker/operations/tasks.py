@@ -31,6 +31,10 @@ Key = Annotated[str | None, Param(max_length=255, description="Only the task wit
 Outcome = Annotated[
     str | None, Param(max_length=20, description="`partial`: tasks that are complete without some of their steps.")
 ]
+WaitingFor = Annotated[
+    Literal["time", "event", "person", "child"] | None,
+    Param(description="Only tasks with a step that waits for that, without a worker."),
+]
 Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]
 Steps = Annotated[int, Param(at_least=1, at_most=MOST_STEPS)]
 Offset = Annotated[int, Param(at_least=0, at_most=100_000_000)]
@@ -114,6 +118,7 @@ class TaskOperations:
         source_system: Name = None,
         tenant: Name = None,
         outcome: Outcome = None,
+        waiting_for: WaitingFor = None,
         tags: Tags = (),
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
@@ -173,6 +178,7 @@ class TaskOperations:
         source_system: Name = None,
         tenant: Name = None,
         outcome: Outcome = None,
+        waiting_for: WaitingFor = None,
         correlation_id: Identifier = None,
         idempotency_key: Key = None,
         fingerprint: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 
 from tasker.clock import Clock, Random, between
@@ -23,6 +23,7 @@ class PendingWork:
         self._due_at: float = clock.monotonic()
         self._own_at: float = inf
         self._sleepers: set[str] = set()
+        self._steps_at: dict[str, float] = {}
         self._suspected = False
         self._changed = asyncio.Event()
 
@@ -66,6 +67,24 @@ class PendingWork:
         namespaces, self._sleepers = sorted(self._sleepers), set()
         return namespaces
 
+    def wake_later(self, steps: Mapping[str, float]) -> None:
+        """Record that other workers may claim these steps in so many milliseconds: sleeping ones must be woken then.
+
+        Only those are woken that have not refused the step. So a worker that lacks its handler is not woken for what it
+        has released or sent again itself.
+        """
+        now = self._clock.monotonic()
+        self._steps_at |= {step: now + milliseconds / 1000 for step, milliseconds in steps.items()}
+        self._changed.set()
+
+    def take_steps(self) -> list[str]:
+        """Return and clear the steps for which workers are to be woken now. Record them again if that fails."""
+        now = self._clock.monotonic()
+        steps = [step for step, moment in self._steps_at.items() if moment <= now]
+        for step in steps:
+            del self._steps_at[step]
+        return steps
+
     def suspect(self) -> None:
         """Record that an answer of the database was lost: this process may not know all of its claims (rule 4)."""
         self._suspected = True
@@ -81,6 +100,8 @@ class PendingWork:
 
     async def wait(self, seconds: float) -> None:
         """Return after so many seconds, or at the next record; at once when workers are to be woken."""
+        now = self._clock.monotonic()
+        seconds = min(seconds, min(self._steps_at.values(), default=inf) - now)
         if self._sleepers or seconds <= 0:
             return
         with contextlib.suppress(TimeoutError):

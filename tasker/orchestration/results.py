@@ -6,7 +6,7 @@ Called by the worker's process itself (result path `inline`) or by an orchestrat
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from tasker.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.engine.expansion.outcomes import OutcomeError
 from tasker.engine.failure_writes import needs_plan, with_plan
 from tasker.engine.plans import PlanStore
-from tasker.engine.task_graph import first_graph, plan_growth
+from tasker.engine.task_graph import Growths, VersionedGraph, growth_of, known_graph, plan_growth, surely_known_graph
 from tasker.errors import DatabaseError, LockTimeout, PlanUnreadable, TaskNotFound
 from tasker.handlers.claims import Failure, Verdict
 from tasker.json_values import as_stored
@@ -47,7 +47,7 @@ async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) 
     value = result.success and as_stored(result.success.encoded)
     decided = value if isinstance(value, Mapping) else {}
     try:
-        known = None if read else first_graph(result.plan, claim.name)
+        known = None if read else surely_known_graph(result.plan, claim.name, result.growths)
         growth = await plan_growth(engine, result.plan, claim.task_uuid, claim.name, decided, known)
     except OutcomeError as error:
         return change_of(replace(result, outcome=_refused(error)), 0.0)
@@ -61,10 +61,44 @@ async def plan_expansion(engine: Engine, result: Result, *, read: bool = False) 
             _decision_log, logging.ERROR, "expansion_unusable", ids_of(claim) | {"error": failure.message}, raised=True
         )
         return change_of(replace(result, outcome=failure), 0.0)
+    return _expanding(engine, result, growth)
+
+
+def _expanding(engine: Engine, result: Result, growth: VersionedGraph) -> StepChange:
     if engine.rules.limits.decisions.enable_detailed_logging:
         created = ",".join(row["name"] for row in growth.steps) or "nothing"
-        log_line(_decision_log, logging.INFO, "expansion", ids_of(claim) | {"creates": created})
+        log_line(_decision_log, logging.INFO, "expansion", ids_of(result.claim) | {"creates": created})
     return with_growth(change_of(_with_warnings(result, growth.warnings), 0.0), growth)
+
+
+def changes_ahead(engine: Engine, results: Sequence[Result]) -> list[StepChange]:
+    """Return the changes of dependents that were evaluated with these results (`Result.ahead`).
+
+    Each expansion of a task is planned for the graph behind the one before it, in the order in which the engine makes
+    them. What cannot be planned is left out: the step becomes ready as usual, and its own attempt says why.
+    """
+    tasks: dict[str, list[tuple[Result, Growths]]] = {}
+    for result in results:
+        if result.growths is not None:
+            tasks.setdefault(result.claim.task_uuid, []).extend((ahead, result.growths) for ahead in result.ahead)
+    return [change for ahead in tasks.values() for change in _of_task(engine, ahead)]
+
+
+def _of_task(engine: Engine, results: Sequence[tuple[Result, Growths]]) -> Iterator[StepChange]:
+    graph = None
+    for result, growths in sorted(results, key=lambda pair: pair[0].claim.step_uuid):
+        plan, name = result.plan, result.claim.name
+        graph = graph or known_graph(plan, name, growths)
+        if graph is None or result.success is None:
+            continue
+        try:
+            growth = growth_of(engine, plan, name, as_stored(result.success.encoded), graph)
+        except Exception:  # also a defect: the attempt of the step itself reports it
+            continue
+        graph = graph.expanded(name, growth, plan)
+        change = _expanding(engine, result, growth)
+        del change["k"], change["w"]
+        yield {**change, "kind": "ahead"}
 
 
 def unplannable(error: Exception) -> str:
@@ -201,10 +235,13 @@ class BatchWrite:
         self._caller, self._wait, self.written = caller, wait, written
 
     async def write(self, results: Sequence[Result]) -> None:
-        """Store results that create no steps, in one write. Raises `DataRefused`."""
+        """Store results that create no steps, and those of evaluated dependents, in one write. Raises `DataRefused`."""
         changes = [change_of(result, self._random.random()) for result in results]
-        slots = self._free_slots()
+        slots, ahead = self._free_slots(), changes_ahead(self._engine, results)
+        changes += ahead
         answer = await self._processor.apply(changes, self._caller, slots=slots, wait=self._wait, brought=True)
+        for change in ahead:  # a refused one says nothing of its step, which may be among the claims
+            answer.verdicts.pop(change["s"], None)
         self._take(answer, results)
 
     async def expand(self, result: Result) -> None:
@@ -224,7 +261,9 @@ class BatchWrite:
         return self._caller.slots - sum(len(answer.claims) for answer in self.written)
 
     async def refuse(self, result: Result, error: DataRefused) -> None:
-        """Fail the step of a result that the database refuses (rule 5)."""
+        """Fail the step of a result that the database refuses (rule 5); first try without its dependents."""
+        if result.ahead:
+            return await halved([replace(result, ahead=())], self.write, self.refuse)
         self.written.append(AdvanceResult(verdicts={result.claim.step_uuid: Verdict.NOT_STORABLE}))
         if (failure := not_storable(result, error)) is not None:
             patient = BatchWrite(self._processor, self._engine, self._random, self._caller, True, self.written)
@@ -232,7 +271,8 @@ class BatchWrite:
 
     def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
         self.written.append(answer)
-        log_completed_steps(results, lambda result: answer.has_completed(result.claim))
+        stored = [*results, *(ahead for result in results for ahead in result.ahead)]
+        log_completed_steps(stored, lambda result: answer.has_completed(result.claim))
         log_finished_tasks((result.claim for result in results), answer)
 
 

@@ -239,6 +239,7 @@ class Sweeper:
             "not_enqueued": [_simple("unhold", row) for row in findings.forgotten],
             "not_promoted": [_simple("promote", row) for row in findings.unpromoted],
             "nobody_serves": [_unserved(row) for row in findings.unserved],
+            "suspended_without_wait": [_waits_again(row) for row in findings.unwaiting],
         }
         for kind, changes in kinds.items():
             done = await self.apply(changes, caller, kind)
@@ -247,6 +248,8 @@ class Sweeper:
                 taken += [orphan for orphan in findings.orphans if orphan.step in done]
         if parked := [row.step for row in findings.parked]:
             repairs["result_message_lost"] += await self._end_parked(parked, caller)
+        if untimed := [row.step for row in findings.untimed]:
+            repairs["wait_timer_lost"] += (await self._engine.read("mend_waits", {"steps": untimed}))["mended"]
         repairs["hint_lost"] += await self._hint(findings.unhinted)
         repairs["not_finished"] += await self._settle(findings.unfinished)
 
@@ -338,6 +341,19 @@ def _namespace(row: FoundStep) -> str:
 
 def _simple(kind: str, row: FoundStep) -> StepChange:
     return simple_change(kind, row.step, row.task, row.token)
+
+
+def _waits_again(row: FoundStep) -> StepChange:
+    """Return the change that lets a suspended step without a wait begin a new one."""
+    change = _simple("retry", row)
+    change["d"] = 0
+    change["e"] = {
+        "message": "the wait of the step was lost",
+        "error_type": "suspended_without_wait",
+        "retryable": True,
+        "attempt": row.attempt,
+    }
+    return change
 
 
 def _unserved(row: UnservedStep) -> StepChange:

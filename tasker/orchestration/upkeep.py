@@ -163,7 +163,7 @@ class Upkeep:
                 pass
 
     async def _turn(self) -> None:
-        await self._wake_sleepers()
+        await self.wake_sleepers()
         now = self._clock.monotonic()
         if self._draining:
             self._sweep_at = now + self._poll_seconds
@@ -178,12 +178,19 @@ class Upkeep:
         except UpkeepSkipped as skipped:
             await self._skip(now, skipped.args[0])
 
-    async def _wake_sleepers(self) -> None:
+    async def wake_sleepers(self) -> None:
+        """Wake the sleeping workers for which there is work now. Raises `DatabaseError`; they are woken later."""
         if namespaces := self._schedule.take_sleepers():
             try:
                 await self._engine.connection.execute("select tasker.wake_v1(%s)", (namespaces,))
             except DatabaseError:
                 self._schedule.wake(set(namespaces))
+                raise
+        if steps := self._schedule.take_steps():
+            try:
+                await self._engine.connection.execute("select tasker.wake_steps_v1(%s::uuid[])", (steps,))
+            except DatabaseError:
+                self._schedule.wake_later(dict.fromkeys(steps, 0.0))
                 raise
 
     async def _skip(self, now: float, seconds: float) -> None:
@@ -289,7 +296,7 @@ class Upkeep:
     async def _between_slices(self) -> None:
         """Wake workers and promote retries between the slices of a long sweep."""
         await self._turns.extend()
-        await self._wake_sleepers()
+        await self.wake_sleepers()
         if self._clock.monotonic() >= self._schedule.due_at:
             await self.promote()
 

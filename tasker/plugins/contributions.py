@@ -1,19 +1,24 @@
-"""Contributions of plugins: metrics, routers, rules of templates, trace contexts."""
+"""Contributions of plugins: metrics, routers, rules of templates, built-in steps, trace contexts."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.logging.trace_context import TraceContext, TraceOf, checked
 from tasker.metrics import Metric
 from tasker.plugins.host import PluginFailed, PluginHost
+from tasker.template.builtin import BUILTIN, PREFIX, BuiltinStep
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import RuleFailed, RuleFinding
 
-RULES = "tasker_template_rules"
+if TYPE_CHECKING:
+    from tasker.handlers.builtin import BuiltinHandler
+
+RULES, HANDLERS = "tasker_template_rules", "tasker_handlers"
 _log = logging.getLogger("tasker.plugins")
 
 
@@ -36,15 +41,49 @@ def routers_of(plugins: PluginHost) -> Iterator[tuple[str, Any]]:
     return _each(plugins, "tasker_routers")
 
 
+def handlers_of(plugins: PluginHost) -> dict[str, type[BuiltinHandler]]:
+    """Return the handlers of built-in steps of all plugins, by name; one that cannot be used is logged and left out."""
+    return {handler.handler_name: handler for _, handler in _handlers(plugins)}
+
+
+def _handlers(plugins: PluginHost) -> Iterator[tuple[str, type[BuiltinHandler]]]:
+    taken: set[str] = set()
+    for plugin, offer in _each(plugins, HANDLERS):
+        reason = _refusal(plugin, offer, taken)
+        if reason is None:
+            taken.add(offer.handler_name)
+            yield plugin, offer
+        else:
+            _log.error("plugin_handler_refused plugin=%s handler=%r reason=%s", plugin, offer, reason)
+
+
+def _refusal(plugin: str, offer: Any, taken: Collection[str]) -> str | None:
+    from tasker.handlers.builtin import BuiltinHandler  # needed for plugins with handlers only
+
+    if not (isinstance(offer, type) and issubclass(offer, BuiltinHandler)):
+        return "expected a subclass of tasker.step_handler.BuiltinHandler"
+    name = offer.handler_name
+    if not name or not isinstance(getattr(offer, "step", None), BuiltinStep):
+        return "handler_name or step is missing"
+    if name in taken:
+        return "its name is taken"
+    if name.startswith(PREFIX) and (name not in BUILTIN or BUILTIN[name].plugin != plugin):
+        return f"names with {PREFIX} are Tasker's own"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class PluginRules:
-    """Rules of one plugin, in the form that the template compiler calls."""
+    """Rules and steps of one plugin, in the form that the template compiler uses."""
 
     plugin: str
     plugins: PluginHost
+    steps: Mapping[str, BuiltinStep] = field(default_factory=dict)
 
     def judge(self, plan: Plan) -> list[RuleFinding]:
         """Return the plugin's findings. Raises `RuleFailed` if it fails, does not answer, or returns invalid values."""
+        if self.plugin not in self.plugins.having(RULES):
+            return []
         try:
             answer = self.plugins.ask(self.plugin, RULES, plan)
         except PluginFailed as error:
@@ -58,8 +97,11 @@ class PluginRules:
 
 
 def rules_of(plugins: PluginHost) -> list[PluginRules]:
-    """Return the template rules of all plugins."""
-    return [PluginRules(name, plugins) for name in plugins.having(RULES)]
+    """Return the template rules and the built-in steps of all plugins."""
+    steps: dict[str, dict[str, BuiltinStep]] = {}
+    for plugin, handler in _handlers(plugins):
+        steps.setdefault(plugin, {})[handler.handler_name] = handler.step
+    return [PluginRules(name, plugins, steps.get(name, {})) for name in sorted({*plugins.having(RULES), *steps})]
 
 
 def _each(plugins: PluginHost, hook: str) -> Iterator[tuple[str, Any]]:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import click
     from fastapi import APIRouter
 
+    from tasker.handlers.builtin import BuiltinHandler
     from tasker.metrics import Metric
     from tasker.settings.table import Table
     from tasker.template.plan import Plan
@@ -88,6 +89,7 @@ ASKED = (
     "tasker_connections",
     "tasker_routers",
     "tasker_template_rules",
+    "tasker_handlers",
 )
 """Hooks that are called directly because the caller needs the return value.
 
@@ -264,6 +266,14 @@ class Hooks:
         A router without a prefix is served below `/plugins/NAME`, any other at its prefix. The server authenticates
         callers and checks the permission that each route names, as for its own routes. A router is ignored if its
         prefix is taken or one of its routes names no permission.
+        """
+
+    @hookspec
+    def tasker_handlers(self) -> Sequence[type[BuiltinHandler]]:  # type: ignore[empty-body]
+        """Return handlers of built-in steps, subclasses of `tasker.step_handler.BuiltinHandler`.
+
+        Called when a worker is assembled, and before templates are compiled, which are checked against the schemas of
+        the classes. A handler is ignored if its name is taken or begins with `tasker.`.
         """
 
     @hookspec

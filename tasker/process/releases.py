@@ -45,8 +45,14 @@ class ClaimReleaser:
         self._schedule, self._follow_up = schedule, follow_up
 
     async def give_back(self, given_back: Sequence[ReleasedClaim]) -> None:
-        """Release these claims without using an attempt. Raises `DatabaseError`: they may be released again."""
+        """Release these claims without using an attempt, and have workers woken that may take them.
+
+        Raises `DatabaseError`: they may be released again.
+        """
         due = await release_claims(self._processor, self._caller(0), given_back)
+        self._schedule.wake_later(
+            {released.claim.step_uuid: 0.0 for released in given_back if released.delay_ms is None}
+        )
         if due is not None:
             self._schedule.due_in(due)
 

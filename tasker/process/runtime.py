@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tasker.db.connection import Statements
 from tasker.db.listening import Notification
 from tasker.engine.waiters import CHANNEL
+from tasker.errors import DatabaseError
 from tasker.execution.attempt.attempt import ClaimReleased
 from tasker.execution.fast.eager_start import EagerStart
 from tasker.execution.fast.local_tasks import LocalTask
@@ -170,6 +171,8 @@ class Runtime:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):  # drained, so that no message stays hidden
                 await asyncio.gather(self.actors.drain(), self.upkeep.drain(), self.execution.settled())
+                with contextlib.suppress(DatabaseError):  # for the steps that were just released
+                    await self.upkeep.wake_sleepers()
 
     async def _end(self) -> None:
         await self.supervisor.stop()
@@ -187,7 +190,7 @@ class Runtime:
     def _on_notification(self, notification: Notification) -> None:
         channel, payload = notification
         if channel == "tasker_work":
-            if payload.removeprefix("@") in self.namespaces:
+            if payload == self.worker.identity or payload.removeprefix("@") in self.namespaces:
                 self.wake()
         elif channel == ready_channel("orchestration"):
             self.actors.wake()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from time import monotonic
 from typing import Any
 from urllib.parse import unquote
@@ -12,8 +11,7 @@ import httpx
 
 from tasker.errors import ConfigurationError, PermanentError
 from tasker.outgoing import guarded_transport
-from tasker.resources.tables import HTTP_KEYS
-from tasker.secrets import Secret
+from tasker.resources.tables import networks_of, number_of, refuse_unknown, revealed
 
 LIMIT_SECONDS = 20
 """Default limit of a request: below that of a step, so that a request ends before its step is stopped."""
@@ -88,40 +86,24 @@ class HttpResource:
 
 def make_http(settings: Mapping[str, Any]) -> HttpResource:
     """Make the resource of a table. Raises `ConfigurationError`."""
-    if unknown := sorted(settings.keys() - HTTP_KEYS):
-        message = f"unknown key {unknown[0]!r}"
-        raise ConfigurationError(message, hint=f"a resource of the kind http takes {', '.join(sorted(HTTP_KEYS))}")
+    refuse_unknown("http", settings)
     base = settings.get("base_url")
-    if not isinstance(base, str) or httpx.URL(base).scheme not in ("http", "https") or not httpx.URL(base).host:
+    try:
+        url = httpx.URL(base if isinstance(base, str) else "")
+    except httpx.InvalidURL as error:
+        raise ConfigurationError(f"base_url: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host or not isinstance(base, str):
         raise ConfigurationError(f"base_url: expected a URL of http or https, got {base!r}")
-    if httpx.URL(base).userinfo or httpx.URL(base).query or httpx.URL(base).fragment:
+    if url.userinfo or url.query or url.fragment:
         raise ConfigurationError("base_url: expected no user, query or fragment", hint="write basic = {user, password}")
-    headers = {name: _revealed(value) for name, value in settings.get("headers", {}).items()}
+    headers = {name: revealed(value) for name, value in settings.get("headers", {}).items()}
     if "bearer" in settings:
-        headers["authorization"] = f"Bearer {_revealed(settings['bearer'])}"
+        headers["authorization"] = f"Bearer {revealed(settings['bearer'])}"
     basic = settings.get("basic")
-    networks = settings.get("private_networks", ())
-    if not isinstance(networks, list | tuple):
-        raise ConfigurationError(f"private_networks: expected a list, got {networks!r}")
     return HttpResource(
         base,
-        transport=guarded_transport(networks, connections=int(_number(settings, "connections", 10))),
-        limit=_number(settings, "timeout_seconds", LIMIT_SECONDS),
+        transport=guarded_transport(networks_of(settings), connections=int(number_of(settings, "connections", 10))),
+        limit=number_of(settings, "timeout_seconds", LIMIT_SECONDS),
         headers=headers,
-        auth=httpx.BasicAuth(_revealed(basic["user"]), _revealed(basic["password"])) if basic else None,
+        auth=httpx.BasicAuth(revealed(basic["user"]), revealed(basic["password"])) if basic else None,
     )
-
-
-def _number(settings: Mapping[str, Any], key: str, default: float) -> float:
-    value = settings.get(key, default)
-    try:  # a placeholder of the configuration is a text
-        number = 0.0 if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = 0.0
-    if not 0 < number < inf:
-        raise ConfigurationError(f"{key}: expected a number above 0, got {value!r}")
-    return number
-
-
-def _revealed(value: Any) -> str:
-    return value.reveal() if isinstance(value, Secret) else str(value)

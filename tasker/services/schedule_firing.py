@@ -229,7 +229,10 @@ class ScheduleFiring:
         )
         draft = self._drafts.draft(plan.plan, request)
         identity = fire_identity(state.schedule, fire.kind, fire.fire_at)
-        return replace(draft, identity=identity, item={**draft.item, "identity": identity})
+        item = {**draft.item, "identity": identity}
+        if item.pop("debounce", None):  # a fire is one task, which begins at its time
+            del item["delay_ms"]
+        return replace(draft, identity=identity, item=item)
 
 
 def _outcome(fire: Fire, draft: Draft | None, answer: FireAnswer) -> Fire:

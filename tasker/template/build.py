@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
-from tasker.template.generated_steps import RULES, WITHOUT_HANDLER
+from tasker.template.generated_steps import RULES, WAIT, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
 from tasker.template.rates import default_burst
@@ -16,6 +16,8 @@ from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
 
+OWN_IDENTITY = {"unique", "debounce"}
+"""Keys of templates that say which submissions are one task."""
 KEPT_IN_METADATA = ("task_handler", "loaded_from")
 
 
@@ -32,7 +34,9 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         steps=tuple(_step(name, index, graph, overridden, events, owner) for index, name in enumerate(graph.order)),
         description=document.get("description"),
         input_schema=document.get("input_schema"),
-        identity_strategy=document.get("identity_strategy", "always_unique" if "unique" in document else "strict"),
+        identity_strategy=document.get(
+            "identity_strategy", "always_unique" if OWN_IDENTITY & document.keys() else "strict"
+        ),
         lifecycle=document.get("lifecycle", {}),
         metadata={**document.get("metadata", {}), **retained},
         system_dependencies=_systems(document),
@@ -40,6 +44,7 @@ def build_plan(document: Mapping[str, Any], graph: DependencyGraph, environment:
         environment=environment,
         tenant=document.get("tenant", {}).get("from"),
         unique=document["unique"].get("key", {}) if "unique" in document else None,
+        debounce=_debounce(document.get("debounce")),
         max_submits_per_minute=document.get("max_submits_per_minute"),
         expires_in_seconds=document.get("expires_in"),
         schedules=declared_schedules(document),
@@ -65,7 +70,9 @@ def _step(
 ) -> StepPlan:
     draft = graph.steps[name]
     values = draft.values
-    handler = values.get("handler") or {"callable": RULES}
+    handler = values.get("handler") or {
+        "callable": WAIT if draft.type is not None and draft.type.traits.waits else RULES
+    }
     chosen = settings(draft, {} if handler["callable"] in WITHOUT_HANDLER else overridden)
     return StepPlan(
         name=name,
@@ -83,6 +90,7 @@ def _step(
         limits=_limits((*owner, name), values),
         requires=tuple(sorted({*values.get("requires", ())})),
         slots=values.get("slots", 1),
+        wait=_wait(draft),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
@@ -105,6 +113,12 @@ def _step(
 
 def _rule(values: Mapping[str, Any]) -> Rule:
     return Rule(tuple(values.get("then", values.get("else", ()))), values.get("when"), values.get("because"))
+
+
+def _wait(draft: StepDraft) -> dict[str, Any] | None:
+    if draft.type is None or not draft.type.traits.waits:
+        return None
+    return {"on": "time", "for_seconds": draft.values.get("for"), "until": draft.values.get("until")}
 
 
 def _for_each(values: Mapping[str, Any]) -> ForEach | None:
@@ -139,6 +153,14 @@ def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) ->
         return None
     name = f"task {'/'.join(names)}"
     return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
+
+
+def _debounce(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if values is None:
+        return None
+    wait = values["wait"]
+    longest = values.get("max_wait", 10 * wait)
+    return {"key": values.get("key"), "wait": wait, "max_wait": longest, "keep": values.get("keep", "latest")}
 
 
 def _fairness(values: Mapping[str, Any] | None) -> dict[str, Any] | None:

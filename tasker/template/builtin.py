@@ -1,4 +1,7 @@
-"""Built-in steps: names of their handlers, and schemas of their inputs and results; data only."""
+"""Catalogue of the built-in steps: names of their handlers, and schemas of their inputs and results; data only.
+
+The compiler reads it without importing a handler, those of plugins included.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,29 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 
+PREFIX = "tasker."
+"""Prefix of the names of all built-in steps; no other handler may have it."""
 TRANSFORM, VALIDATE, FAIL, LOG, COLLECT, HTTP = (
-    f"tasker.{name}" for name in ("transform", "validate", "fail", "log", "collect", "http")
+    f"{PREFIX}{name}" for name in ("transform", "validate", "fail", "log", "collect", "http")
 )
+COMMAND, SQL, NOTIFY, LLM = (f"{PREFIX}{name}" for name in ("command", "sql", "notify", "llm"))
+READ, WRITE, LIST, COPY = (f"{PREFIX}files.{name}" for name in ("read", "write", "list", "copy"))
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinStep:
     """Built-in step. `inputs` is the JSON Schema of its inputs, None if it takes none; `literal` are inputs without
     expressions; `result` is the JSON Schema of its result, None if the result depends on the step; `kind` is that of
-    the resource that its input `resource` names."""
+    the resources that the inputs in `RESOURCE_INPUTS` name; `plugin` is the plugin that has the handler, and the extra
+    that installs what it needs."""
 
     inputs: Mapping[str, Any] | None
     literal: tuple[str, ...] = ()
     result: Mapping[str, Any] | None = None
     kind: str | None = None
+    plugin: str | None = None
+    chosen: tuple[str, Mapping[str, str]] | None = None
+    """Input whose value decides which field the result has, and these fields; the first value is the default."""
 
 
 def _inputs(required: str, **properties: Any) -> dict[str, Any]:
@@ -33,7 +44,14 @@ def _inputs(required: str, **properties: Any) -> dict[str, Any]:
     }
 
 
+def _object(required: str, **properties: Any) -> dict[str, Any]:
+    """Return the schema of a result; no field but the listed ones may be read."""
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
 _TEXT = {"type": "string"}
+_NAME = _PATH = {"type": "string", "minLength": 1}
+_WHOLE = {"type": "integer", "minimum": 0}
 _MISMATCH = {"type": "object", "required": ["path", "message"], "properties": {"path": _TEXT, "message": _TEXT}}
 
 BUILTIN: Mapping[str, BuiltinStep] = {
@@ -81,11 +99,146 @@ BUILTIN: Mapping[str, BuiltinStep] = {
         literal=("resource", "method", "expect", "response", "idempotent", "pages"),
         kind="http",
     ),
+    COMMAND: BuiltinStep(
+        _inputs(
+            "resource",
+            resource=_NAME,
+            arguments={"type": "object"},
+            stdin=_TEXT,
+            expect={"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 255}, "minItems": 1},
+            output={"enum": ["text", "json"]},
+        ),
+        literal=("resource", "expect", "output"),
+        result=_object("exit_code stderr", exit_code=_WHOLE, stderr=_TEXT, stdout=_TEXT, json={}),
+        chosen=("output", {"text": "stdout", "json": "json"}),
+        kind="command",
+        plugin="command",
+    ),
+    SQL: BuiltinStep(
+        _inputs(
+            "resource statement",
+            resource=_NAME,
+            statement={"type": "string", "minLength": 1},
+            parameters={"type": "object"},
+            idempotent={"type": "boolean"},
+        ),
+        literal=("resource", "statement", "idempotent"),
+        result=_object("rows count", rows={"type": "array", "items": {"type": "object"}}, count=_WHOLE),
+        kind="sql",
+        plugin="sql",
+    ),
+    READ: BuiltinStep(
+        _inputs("resource path", resource=_NAME, path=_PATH, content={"enum": ["text", "json", "base64"]}),
+        literal=("resource", "content"),
+        result=_object("bytes sha256", bytes=_WHOLE, sha256=_TEXT, text=_TEXT, json={}, base64=_TEXT),
+        chosen=("content", {"text": "text", "json": "json", "base64": "base64"}),
+        kind="files",
+        plugin="files",
+    ),
+    WRITE: BuiltinStep(
+        _inputs(
+            "resource path",
+            resource=_NAME,
+            path=_PATH,
+            text=_TEXT,
+            json={},
+            base64=_TEXT,
+            replace={"type": "boolean"},
+        ),
+        literal=("resource", "replace"),
+        result=_object("bytes sha256", bytes=_WHOLE, sha256=_TEXT),
+        kind="files",
+        plugin="files",
+    ),
+    LIST: BuiltinStep(
+        _inputs("resource", resource=_NAME, path=_TEXT, recursive={"type": "boolean"}),
+        literal=("resource", "recursive"),
+        result=_object("files", files={"type": "array", "items": _object("path bytes", path=_TEXT, bytes=_WHOLE)}),
+        kind="files",
+        plugin="files",
+    ),
+    COPY: BuiltinStep(
+        _inputs(
+            "resource path to_path",
+            resource=_NAME,
+            path=_PATH,
+            to_resource=_NAME,
+            to_path=_PATH,
+            replace={"type": "boolean"},
+        ),
+        literal=("resource", "to_resource", "replace"),
+        result=_object("bytes sha256", bytes=_WHOLE, sha256=_TEXT),
+        kind="files",
+        plugin="files",
+    ),
+    NOTIFY: BuiltinStep(
+        _inputs(
+            "resource text",
+            resource=_NAME,
+            title=_TEXT,
+            text={"type": "string", "minLength": 1},
+            severity={"enum": ["info", "success", "warning", "failure"]},
+        ),
+        literal=("resource",),
+        result=_object("sent", sent={"type": "boolean"}),
+        kind="notify",
+        plugin="notify",
+    ),
+    LLM: BuiltinStep(
+        _inputs(
+            "resource",
+            resource=_NAME,
+            prompt=_TEXT,
+            messages={
+                "type": "array",
+                "minItems": 1,
+                "items": _inputs(
+                    "role content", role={"enum": ["system", "developer", "user", "assistant"]}, content=_TEXT
+                ),
+            },
+            schema={"type": "object"},
+            temperature={"type": "number", "minimum": 0, "maximum": 2},
+            max_tokens={"type": "integer", "minimum": 1},
+        ),
+        literal=("resource", "schema"),
+        result=_object(
+            "usage model",
+            text=_TEXT,
+            json={},
+            model=_TEXT,
+            usage=_object(
+                "prompt_tokens completion_tokens total_tokens",
+                prompt_tokens=_WHOLE,
+                completion_tokens=_WHOLE,
+                total_tokens=_WHOLE,
+            ),
+        ),
+        kind="llm",
+        plugin="llm",
+    ),
 }
 """Built-in steps by the name of their handler."""
 
 
-def resource_of(handler: str, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return the resource that a step with this handler names in its inputs; None for any other step."""
-    builtin = BUILTIN.get(handler)
-    return None if builtin is None or builtin.kind is None else str((inputs or {}).get("resource"))
+RESOURCE_INPUTS = ("resource", "to_resource")
+"""Inputs that name a resource, in steps that have a `kind`."""
+
+
+def resources_of(step: BuiltinStep | None, inputs: Mapping[str, Any] | None) -> list[str]:
+    """Return the resources that the inputs of a built-in step name; none for any other step."""
+    if step is None or step.kind is None:
+        return []
+    return [str(inputs[key]) for key in RESOURCE_INPUTS if inputs is not None and key in inputs]
+
+
+def plugin_of(handler: str) -> str | None:
+    """Return the plugin that has the handler of a built-in step; None for one of the core, and for any other name."""
+    return BUILTIN[handler].plugin if handler in BUILTIN else None
+
+
+def plugin_hint(handler: str) -> str | None:
+    """Return how to get the handler of a built-in step that is in a plugin; None for any other name."""
+    if (plugin := plugin_of(handler)) is None:
+        return None
+    install = f'pip install "tasker-engine[{plugin}]"'
+    return f'{handler} is in the plugin {plugin}: {install}, and enable it: [plugins] enabled = ["{plugin}"]'

@@ -25,7 +25,7 @@ from tasker.template.generated_steps import with_generated_steps
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
 from tasker.template.plan import Plan
-from tasker.template.plugin_rules import TemplateRules, check_plugged
+from tasker.template.plugin_rules import TemplateRules, check_plugged, known_steps
 from tasker.template.retry import retry_policy
 from tasker.template.rules import check_rules
 from tasker.template.rules.conditions import overridden_inputs_exist
@@ -126,7 +126,7 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
 def _compile_document(
     source: Document, report: Report, environment: str | None, rules: TemplateRules, strict: bool
 ) -> tuple[Plan, Origins, frozenset[str]] | None:
-    reading = DocumentReading(report, source.node.location)
+    reading = DocumentReading(report, source.node.location, known_steps(rules))
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     written, complete = make_drafts(document.get("steps", ()), reading)
     drafts = with_generated_steps(with_failure_paths(written, document))

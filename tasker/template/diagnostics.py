@@ -92,7 +92,12 @@ ERRORS = {
     "T120": "Invalid priority",
     "T125": "Duplicate limit",
     "T126": "Unknown limit: no configuration declares it",
-    "T130": "A path of `unique` or `tenant` that the input schema excludes",
+    "T130": "A path of `unique`, `debounce` or `tenant` that the input schema excludes",
+    "T131": "A `debounce` whose times or input_schema do not fit",
+    "T132": "A key that excludes `debounce`",
+    "T140": "A wait without an end, or with two",
+    "T141": "A key of steps that wait on another step, or the reverse",
+    "T142": "Not a time of day",
     "T150": "Two keys that say what a failure means",
     "T151": "A step to run after a failure that does not exist, or is the step itself",
     "T152": "One step that runs after the failures of several",
@@ -100,6 +105,7 @@ ERRORS = {
     "T154": "A step that runs after a failure and waits for another step",
     "T155": "A step that runs after a failure and creates steps",
     "T156": "A step that waits for a step that exists only after a failure",
+    "T170": "Unknown built-in step",
 }
 
 WARNINGS = {

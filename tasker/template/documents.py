@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
+from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
 from tasker.template.failure_words import FAIL_TASK
 from tasker.template.step_types import DEFAULT, OF_RULES, StepType
@@ -17,11 +18,19 @@ Path = tuple[str | int, ...]
 """Canonical keys and list positions from the root of the document."""
 
 
-class DocumentReading:
-    """Positions of the values and keys of one document by canonical path, and the report for problems."""
+RESULT_OF_WAIT: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["waited_until"],
+    "properties": {"waited_until": {"type": "string"}},
+}
+"""JSON Schema of the result of a step that waited for a time."""
 
-    def __init__(self, report: Report, root: Position) -> None:
-        self.report = report
+
+class DocumentReading:
+    """Positions of the values and keys of one document by canonical path, the report, and the known built-in steps."""
+
+    def __init__(self, report: Report, root: Position, builtin: Mapping[str, BuiltinStep] = BUILTIN) -> None:
+        self.report, self.builtin = report, builtin
         self._values: dict[Path, Position] = {(): root}
         self._keys: dict[Path, Position] = {}
 
@@ -166,6 +175,8 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
     default = OF_RULES if "rules" in values else DEFAULT
     type_ = StepType(values.get("type", default)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
+    if type_ is not None and type_.traits.waits:
+        values = {**values, "result_schema": RESULT_OF_WAIT}
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:
         hint = "`ALL` means every step in `environments`"

@@ -128,7 +128,8 @@ OF_STEPS: Ways = (
     ),
     (
         "sleep wait timer start_delay delay_seconds wait_seconds countdown eta run_at start_at schedule_date",
-        "write `delay: 5m`, or `not_before: TIME` for a time, also one in the data: `not_before: input.starts_at`",
+        "write `delay: 5m`, or `not_before: TIME` for a time, also one in the data: `not_before: input.starts_at`; a "
+        "step that only waits is `type: wait` with `for: 3d` or `until: input.starts_at`",
     ),
     (
         "pause suspend approval manual",

@@ -15,9 +15,9 @@ from tasker.template.documents import StepDraft
 from tasker.template.failure_words import FAIL_TASK, RUN
 from tasker.template.step_types import DEFAULT, OF_ITEMS, OF_LISTS, OF_RULES, StepType
 
-RULES, FOR_EACH = "tasker.rules", "tasker.for_each"
+RULES, FOR_EACH, WAIT = "tasker.rules", "tasker.for_each", "tasker.wait"
 """Callables of steps without a handler, for messages and lists of handlers."""
-WITHOUT_HANDLER = frozenset({RULES, FOR_EACH})
+WITHOUT_HANDLER = frozenset({RULES, FOR_EACH, WAIT})
 CONDITION, CUT = ".when", ".each"
 """Suffixes of the names of generated steps."""
 RESULTS = "results"

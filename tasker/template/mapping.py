@@ -53,6 +53,8 @@ class Mapping:
     """Keys of other systems at this location."""
     either: tuple[str, ...] = ()
     """Keys of which one is required."""
+    unless: tuple[str, tuple[str, ...]] | None = None
+    """Key and those of its values with which none of `either` is required."""
 
     def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
         """Read the usable values under their canonical keys."""
@@ -64,9 +66,13 @@ class Mapping:
         self._report_unknown(unknown, node.value, reading)
         present = {self._known[name] for name in node.value if name in self._known}
         values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys if key.name in present}
-        if self._needed - present or (self.either and not present.intersection(self.either)):
-            self._report_missing(unknown, node, reading)
+        lacks_one = self.either and not present.intersection(self.either) and not self._is_free(values)
+        if self._needed - present or lacks_one:
+            self._report_missing(unknown, node, reading, lacks_one=bool(lacks_one))
         return {name: value for name, value in values.items() if value is not INVALID}
+
+    def _is_free(self, values: dict[str, Any]) -> bool:
+        return self.unless is not None and values.get(self.unless[0]) in self.unless[1]
 
     def _read_key(self, key: Key, entries: dict[str, Entry], path: Path, reading: DocumentReading) -> Any:
         present = [(name, entries[name]) for name in key.spellings if name in entries]
@@ -119,11 +125,10 @@ class Mapping:
             return f"`{name}` belongs under `{inside[0]}`"
         return did_you_mean(name, self._known) or f"known keys: {listed(key.name for key in self.keys)}"
 
-    def _report_missing(self, unknown: list[str], node: Node, reading: DocumentReading) -> None:
+    def _report_missing(self, unknown: list[str], node: Node, reading: DocumentReading, lacks_one: bool) -> None:
         meant = {hint for name in unknown if (hint := instead(name, self.foreign) or did_you_mean(name, self._known))}
-        has_one = any(name in node.value for name in self.either)
         for key in self.keys:
-            needed = key.required or (not has_one and self.either[:1] == (key.name,))
+            needed = key.required or (lacks_one and self.either[:1] == (key.name,))
             absent = needed and not any(name in node.value for name in key.spellings)
             if absent and not any(f"`{name}`" in hint for hint in meant for name in key.spellings):
                 reading.report.add(
@@ -145,8 +150,17 @@ class Mapping:
         required = [key for key in self.keys if key.required]
         one_name = [key.name for key in required if not key.aliases]
         several = [{"anyOf": [{"required": [name]} for name in key.spellings]} for key in required if key.aliases]
-        several += [{"anyOf": [{"required": [name]} for name in self.either]}] if self.either else []
+        several += [{"anyOf": [*({"required": [name]} for name in self.either), *self._exceptions()]}] * bool(
+            self.either
+        )
         return ({"required": one_name} if one_name else {}) | ({"allOf": several} if several else {})
+
+    def _exceptions(self) -> list[dict[str, Any]]:
+        if self.unless is None:
+            return []
+        name, values = self.unless
+        spellings = next(key.spellings for key in self.keys if key.name == name)
+        return [{"required": [word], "properties": {word: {"enum": list(values)}}} for word in spellings]
 
 
 def _property(key: Key, name: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from tasker.template.names import (
 from tasker.template.plan import RetryPolicy
 from tasker.template.retry import RETRY_PROFILES
 from tasker.template.schedules import SCHEDULE
-from tasker.template.step_types import DEFAULT, StepType
+from tasker.template.step_types import DEFAULT, WAITING, StepType
 from tasker.template.submission_keys import OF_SUBMISSIONS
 from tasker.template.times import Duration, StartTime
 from tasker.template.value_kinds import (
@@ -58,6 +58,7 @@ from tasker.template.value_kinds import (
     Verbatim,
     Version,
 )
+from tasker.template.wait_keys import WAIT_KEYS
 
 NAMESPACE = r"(?!orchestration)[a-z0-9_]+(-[a-z0-9_]+)*"
 NAMESPACE_RULE = (
@@ -214,8 +215,9 @@ STEP = Mapping(
         Key("name", NAME_TEXT, "The name of the step, unique in the template.", required=True),
         Key("type", STEP_TYPES, "The kind of step.", default=str(DEFAULT), aliases=("step_type",)),
         Key("description", PROSE, "What the step does."),
-        Key("handler", HANDLER, "The code that runs the step; a step with `rules` has none."),
+        Key("handler", HANDLER, "The code that runs the step; a step with `rules` or that waits has none."),
         *CONDITION_KEYS,
+        *WAIT_KEYS,
         Key(
             "inputs",
             Inputs(),
@@ -261,6 +263,7 @@ STEP = Mapping(
     ),
     foreign=OF_STEPS,
     either=("handler", "rules"),
+    unless=("type", WAITING),
 )
 
 DEFAULTS = Mapping(

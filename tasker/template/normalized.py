@@ -42,6 +42,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "lifecycle": plan.lifecycle,
             "tenant": None if plan.tenant is None else {"from": place_text(plan.tenant)},
             "unique": _unique(plan),
+            "debounce": _debounce(plan),
             "max_submits_per_minute": plan.max_submits_per_minute,
             "expires_in": None if plan.expires_in_seconds is None else duration_text(plan.expires_in_seconds),
             "schedules": [{"name": each["name"], **ScheduleSpec.parse(each["spec"]).keys()} for each in plan.schedules],
@@ -62,7 +63,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
 def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
     entry = plan.by_name[plan.entries.get(step.name, step.name)]
     each = None if step.for_each is None else asdict(step.for_each)
-    schema = each.pop("result_schema") if each is not None else step.result_schema
+    schema = each.pop("result_schema") if each is not None else None if step.wait else step.result_schema
     return _without_empty(
         {
             "name": step.name,
@@ -74,11 +75,12 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "for_each": each and {"in": each["items"], "as": each["name"]} | {k: each[k] for k in BATCH_KEYS},
             "dependencies": [name for name in entry.depends_on if plan.by_name[name].made_for is None],
             "system_dependency": step.system_dependency,
-            "retry": _retry(step),
+            "retry": _retry(step) if step.wait is None else None,
             "lifecycle": step.lifecycle,
             "timeout_seconds": step.timeout_seconds,
             "delay": None if step.delay_seconds is None else duration_text(step.delay_seconds),
             "not_before": _start_text(step.not_before),
+            **_wait(step.wait or {}),
             "concurrency": _limit(step, rate=False),
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
@@ -107,6 +109,12 @@ def _on_failure(step: StepPlan) -> str | dict[str, Any] | None:
 BATCH_KEYS = ("batch_size", "on_error")
 
 
+def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
+    seconds, until = wait.get("for_seconds"), wait.get("until")
+    end = dict(until) if until and "next" in until else _start_text(until)
+    return {"for": None if seconds is None else duration_text(seconds), "until": end}
+
+
 def _rule(rule: Rule) -> dict[str, Any]:
     names = {"else": list(rule.then)} if rule.when is None else {"when": rule.when, "then": list(rule.then)}
     return names if rule.because is None else {**names, "because": rule.because}
@@ -116,6 +124,14 @@ def _unique(plan: Plan) -> str | dict[str, Any] | None:
     if plan.unique is None:
         return None
     return {"key": place_text(plan.unique)} if plan.unique else "while_running"
+
+
+def _debounce(plan: Plan) -> dict[str, Any]:
+    if (debounce := plan.debounce) is None:
+        return {}
+    key = None if debounce["key"] is None else place_text(debounce["key"])
+    times = {name: duration_text(debounce[name]) for name in ("wait", "max_wait")}
+    return _without_empty({"key": key, **times, "keep": debounce["keep"]})
 
 
 def _limit_of_tasks(plan: Plan) -> dict[str, Any]:

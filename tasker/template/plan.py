@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.template.ancestry import Ancestry
-from tasker.template.condition_plans import ForEach, Rule
+from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -161,14 +161,15 @@ class StepPlan:
     delay_seconds: float | None = None
     """Time that the step waits once it is ready."""
     not_before: Mapping[str, Any] | None = None
-    """Time before which the step does not start: `{time}`, or the path of one: `{input: [name...]}` in the task's
-    input, `{step, path: [name...]}` in the result of a step above."""
+    """Time before which the step does not start: `{time}`, or its place `{input: [...]}` or `{step, path: [...]}`."""
     limits: tuple[StepLimit, ...] = ()
     """Limits of what runs at the same time: the step waits for a permit of each."""
     requires: tuple[str, ...] = ()
     """Tags that a worker must have to run the step, sorted."""
     slots: int = 1
     """Slots of its worker that the step uses."""
+    wait: Mapping[str, Any] | None = None
+    """For what a step waits that no worker runs (`tasker.wait_ends_at` in SQL)."""
     execution: str | None = None
     """`async`, `thread` or `process`; None: chosen by the handler's kind."""
     memory_mb: int | None = None
@@ -200,8 +201,8 @@ class StepPlan:
 
     @property
     def has_handler(self) -> bool:
-        """False for a step that only evaluates expressions, which the worker does itself."""
-        return not self.rules and (self.for_each is None or self.type.is_pattern)
+        """False for a step that only evaluates expressions, which the worker does itself, or waits."""
+        return self.wait is None and not self.rules and (self.for_each is None or self.type.is_pattern)
 
     @property
     def served_by(self) -> str:
@@ -214,10 +215,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Compiled template.
-
-    `steps` are in topological order: `steps[i].ordinal == i`.
-    """
+    """Compiled template; its steps are in topological order: `steps[i].ordinal == i`."""
 
     namespace: str
     name: str
@@ -237,6 +235,8 @@ class Plan:
     """Place of the tenant's name in the input; None: only a submission names it."""
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
+    debounce: Mapping[str, Any] | None = None
+    """Merging of submissions, as `{key, wait, max_wait, keep}` with a key as that of `StepLimit` and seconds."""
     max_submits_per_minute: int | None = None
     """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
@@ -299,6 +299,8 @@ class Plan:
     def entries(self) -> dict[str, str]:
         """For each step with `when` or `for_each` the first step made for it, which is created in its place."""
         return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
+
+    evaluated_below = cached_property(steps_evaluated_below)
 
     @cached_property
     def first_expanding(self) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from tasker.dataclasses import dataclass
+from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Severity
 from tasker.template.documents import DocumentReading, StepDraft
 from tasker.template.plan import Plan
@@ -32,11 +33,16 @@ class RuleFailed(Exception):
 
 
 class TemplateRule(Protocol):
-    """Rules of one plugin."""
+    """Rules of one plugin, and the steps that it adds."""
 
     @property
     def plugin(self) -> str:
         """Name of the plugin."""
+        ...
+
+    @property
+    def steps(self) -> Mapping[str, BuiltinStep]:
+        """Built-in steps of the plugin, by the name of their handler."""
         ...
 
     def judge(self, plan: Plan) -> Sequence[RuleFinding]:
@@ -45,6 +51,12 @@ class TemplateRule(Protocol):
 
 
 TemplateRules = Sequence[TemplateRule]
+
+
+def known_steps(rules: TemplateRules) -> Mapping[str, BuiltinStep]:
+    """Return the built-in steps, with those that plugins add."""
+    added = {name: step for rule in rules for name, step in rule.steps.items()}
+    return {**added, **BUILTIN} if added else BUILTIN
 
 
 def check_plugged(rules: TemplateRules, plan: Plan, drafts: Iterable[StepDraft], reading: DocumentReading) -> None:

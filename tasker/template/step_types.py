@@ -48,6 +48,8 @@ class Traits:
     origin: Origin = Origin.PLAIN
     once: bool = False
     """True: a failed attempt is the last one, unless the template sets `retry`."""
+    waits: bool = False
+    """True: no worker runs it. It is in progress without one, until its wait ends."""
     edge: str = "dependency"
     """Name of the edges from such a step to steps created at run time."""
 
@@ -104,6 +106,8 @@ class StepType(StrEnum):
         ),
     )
 
+    WAIT = ("wait", Traits("waits for a time, without a worker", "hexagon", ("{{", "}}"), waits=True))
+
     @property
     def creates(self) -> Creates:
         """Kind of steps that the completion of such a step adds to its task."""
@@ -147,6 +151,9 @@ OF_RULES = StepType.DECISION
 """Type of a step with `rules`, and of the generated step for `when`."""
 OF_LISTS, OF_ITEMS = StepType.BATCHABLE, StepType.BATCH_WORKER
 """Types that `for_each` becomes: the generated step that cuts the list, and the step that processes its items."""
+
+WAITING = tuple(str(type_) for type_ in StepType if type_.traits.waits)
+"""Names of the types whose steps wait without a worker, and have no handler."""
 
 PATTERNS = frozenset(type_ for type_ in StepType if type_.is_pattern)
 """Types that are patterns, for types read from the database, which may contain types unknown to this release."""

@@ -1,4 +1,4 @@
-"""Keys of templates that apply when a task is submitted: identity, tenant, unique key, tasks per minute."""
+"""Keys of templates that apply when a task is submitted: identity, tenant, unique and debounce keys, rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tasker.dataclasses import dataclass
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import MAX_COUNT
-from tasker.template.times import InputPlace
+from tasker.template.times import Duration, InputPlace
 from tasker.template.value_kinds import INVALID, Choice, Number
 from tasker.template.yaml.nodes import Node
 
@@ -41,6 +41,31 @@ UNIQUE = UniqueMapping(
     ),
 )
 
+COLLECT, COLLECTED = "collect", "collected"
+"""What keeps all inputs of a debounce key, and the property of the input that has them."""
+DEBOUNCE = Mapping(
+    "`debounce`",
+    (
+        Key(
+            "key",
+            InputPlace(),
+            "The path of a value in the input: submissions with the same value are merged; without it, all of them.",
+        ),
+        Key("wait", Duration(), "How long after its last submission a task begins.", required=True),
+        Key(
+            "max_wait",
+            Duration(),
+            "How long after its first submission a task begins at the latest; by default ten times `wait`.",
+        ),
+        Key(
+            "keep",
+            Choice(("latest", COLLECT)),
+            f"The input of the task: that of its last submission; with `collect` and all inputs as `{COLLECTED}`.",
+            default="latest",
+        ),
+    ),
+)
+
 TENANT = Mapping(
     "`tenant`",
     (Key("from", InputPlace(), "The path of the tenant's name in the input.", required=True),),
@@ -51,11 +76,12 @@ OF_SUBMISSIONS = (
     Key(
         "identity_strategy",
         Choice(("strict", "caller_provided", "always_unique")),
-        "When two submissions are the same task; with `unique` the default is `always_unique`.",
+        "When two submissions are the same task; with `unique` or `debounce` the default is `always_unique`.",
         default="strict",
     ),
     Key("tenant", TENANT, "Tenant of a task, read from its input."),
     Key("unique", UNIQUE, "Only one task of each key runs at a time; another submission returns that task."),
+    Key("debounce", DEBOUNCE, "Submissions of one key in a short time are merged into one task."),
     Key(
         "max_submits_per_minute",
         Number(whole=True, minimum=1, maximum=MAX_COUNT),

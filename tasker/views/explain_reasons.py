@@ -83,12 +83,29 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it begins then; to drop it: tasker task cancel {task}{db}",
         by_any_process=True,
     ),
+    "debounced": Reason(
+        "debounced: submissions of the same key are merged into its task until it begins at {due_at}"
+        "[, at the latest at {latest_at}][; submissions so far: {submits}]",
+        "it begins then; to drop it: tasker task cancel {task}{db}",
+        by_any_process=True,
+    ),
     "delayed": Reason("delayed until {due_at} by its `delay` or `not_before`", "it begins then", by_any_process=True),
     "late": Reason(
         "was to begin at {due_at} and is not enqueued yet",
         "any process at work enqueues it within seconds",
         by_any_process=True,
     ),
+    "waits_time": Reason(
+        "waits until {due_at}",
+        "it ends then; to end it now: tasker task step complete {task} {step} --result '{}'{db}",
+        by_any_process=True,
+    ),
+    "wait_over": Reason(
+        "waited until {due_at}, and its wait has not ended yet",
+        "any process at work ends it within seconds",
+        by_any_process=True,
+    ),
+    "not_waiting": Reason("its wait was lost", "a sweep begins it anew within seconds", by_any_process=True),
     "dated": Reason(
         "the task has a deadline: what is open at {ends_at} fails",
         "nothing changes it; to continue afterwards: tasker task retry {task}{db}",
@@ -132,8 +149,8 @@ REASONS: Final[Mapping[str, Reason]] = {
     "unserved": Reason(
         "no live worker serves {handlers}[ (missing resource: {lacking})]: refused by {refused_by}"
         "[, last since {refused_since}]",
-        "start a worker that has the handler[ and the resource {lacking}]; list handlers by worker: "
-        "tasker worker list --callables{db}",
+        "start a worker that has the handler[ (plugin {plugin})][ and the resource {lacking}]; list handlers by "
+        "worker: tasker worker list --callables{db}",
         needs_somebody=True,
     ),
     "unreadable": Reason(

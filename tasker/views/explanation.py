@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from tasker.dataclasses import dataclass
+from tasker.template.builtin import plugin_of
 from tasker.views.explain_reasons import NOBODY_AT_WORK, REASONS, Reason, filled
 from tasker.views.model import published
 
@@ -28,6 +29,7 @@ TIMES = (
     "paused_at",
     "hinted_at",
     "refused_since",
+    "latest_at",
     "at",
 )
 LISTS = ("parents", "failed", "workers", "refused_by", "handlers", "lacking", "holders", "tags")
@@ -38,6 +40,8 @@ def words_of(values: Values, now: datetime, zone: tzinfo | None) -> dict[str, st
     words = {name: _text(value) for name, value in values.items() if isinstance(value, str | int | float)}
     words |= {name: moment(str(values[name]), now, zone) for name in TIMES if values.get(name)}
     words |= {name: listed(values[name]) for name in LISTS if values.get(name)}
+    if plugins := sorted({plugin for name in values.get("handlers") or () if (plugin := plugin_of(name))}):
+        words["plugin"] = listed(plugins)
     if values.get("parents") and values.get("left"):
         words["parents"] = listed(values["parents"], values["left"])
     elif "left" in values:
@@ -175,7 +179,8 @@ class Explained:
         if reason.by_any_process and not self.alive:
             return NOBODY_AT_WORK
         again = again_command(self.task_uuid, self.steps, self.count) if self.steps else ""
-        placeholders = {"task": self.task_uuid, "again": again, "db": database}
+        step = quote(self.steps[0]) if self.steps else ""
+        placeholders = {"task": self.task_uuid, "step": step, "again": again, "db": database}
         return filled(reason.remedy, words_of(self.values, self.at, None) | placeholders)
 
     @property

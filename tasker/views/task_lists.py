@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +33,8 @@ class TaskSummary:
     """Task in a list, with the counts of its steps.
 
     `unserved` is the handler of a waiting step that no worker has, `paused` the pause that keeps a step from starting,
-    `waits_until` the time at which the task continues on its own, while all of it waits.
+    `waits_until` the time at which the task continues on its own, while all of it waits, `waiting_for` what its steps
+    wait for without a worker: `time`, `event`, `person`, `child`.
     """
 
     task_uuid: str
@@ -50,6 +51,7 @@ class TaskSummary:
     unserved: str | None
     paused: Mapping[str, Any] | None
     waits_until: datetime | None = None
+    waiting_for: Sequence[str] = ()
     outcome: str | None = None
     """`partial`: the task is complete without some of its steps."""
 

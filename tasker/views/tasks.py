@@ -56,7 +56,8 @@ class StepReport:
 
     Times are milliseconds. `unserved` means that the step waits because no live worker has its handler (rule 16).
     `paused` is the pause that stops it: namespace, template, step, task, actor, reason, paused_at. `begins_at` is the
-    time for which a step waits that has not begun.
+    time for which a step waits that has not begun. `Step` is another class: the form in which the original publishes a
+    step, with its readiness, which a report does not compute.
     """
 
     step_uuid: str
@@ -145,7 +146,9 @@ class TaskFacts:
     tenant: str | None
     """Tenant (customer, team or account) of the task."""
     waits_until: datetime | None
-    """Time at which the task continues on its own, while all of it waits: for its start, a delay or a retry."""
+    """Time at which the task continues on its own, while all of it waits: for its start, a delay, a retry or a time."""
+    waiting_for: Sequence[str]
+    """What its steps wait for without a worker: `time`, `event`, `person`, `child`."""
 
     @property
     def name(self) -> str:
@@ -263,13 +266,15 @@ class Task(TaskFacts):
 class TaskCreated(Task):
     """Created task, or the existing one that the request asked for (`created` is false).
 
-    `unique`: the existing one runs under the same unique key of its template.
+    `unique`: the existing one runs under the same unique key of its template. `debounced`: it has not begun, and got
+    the input of this request.
     """
 
     step_count: int
     message: str
     created: bool
     unique: bool = False
+    debounced: bool = False
 
 
 @published("TaskCancelled", aliases=ALIASES, derived=DERIVED)

@@ -34,6 +34,14 @@ ALLOWED_IN_BACKENDS = {
 }
 ALLOWED_BESIDE = {
     "tasker_otel": {"tasker.logging.format"},
+    "tasker_steps": {
+        "tasker.handlers",
+        "tasker.known_secrets",
+        "tasker.outgoing",
+        "tasker.resources",
+        "tasker.secrets",
+        "tasker.template",
+    },
     "tasker_webhooks": {
         "tasker",
         "tasker.app",
@@ -46,7 +54,7 @@ ALLOWED_BESIDE = {
     },
 }
 """A plugin that is a program and brings commands, too, uses what those use; a contract bounds it. One that sends log
-lines reads them as the handlers of a program do."""
+lines reads them as the handlers of a program do. Built-in steps are handlers with resources."""
 BACKENDS = sorted(path for path in (ROOT / "backends").glob("tasker_*") if (path / "__init__.py").exists())
 PLUGINS = sorted(path for path in (ROOT / "plugins").glob("tasker_*") if (path / "__init__.py").exists())
 PURE = [
@@ -188,17 +196,20 @@ def test_every_backend_and_plugin_is_packaged_and_has_an_entry_point() -> None:
     assert packages == names | plugins | {"tasker"}
     assert entry_points == names
     offered = PROJECT["project"]["entry-points"]["tasker.optional_plugins"]
-    assert {f"tasker_{name}" for name in offered} == {value.partition(":")[0] for value in offered.values()} == plugins
+    places = {name: value.partition(":")[0].split(".") for name, value in offered.items()}
+    assert {package for package, *_ in places.values()} == plugins
+    assert [name for name, place in places.items() if place[-1].removeprefix("tasker_") != name] == []
 
 
 def test_every_plugin_has_a_readme_tests_an_extra_and_contracts_of_its_imports() -> None:
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     (seen,) = [each for each in contracts if each["name"].startswith("plugins see only")]
     (named,) = [each for each in contracts if each["name"] == "the core names no plugin"]
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert PROJECT["project"]["entry-points"]["tasker.optional_plugins"].keys() <= extras.keys()
     for path in PLUGINS:
         assert (path / "README.md").is_file()
         assert [*(ROOT / "tests" / "unit" / "plugins").rglob(f"test_{path.name}.py")]
-        assert path.name.removeprefix("tasker_") in PROJECT["project"]["optional-dependencies"]
         assert path.name in seen["source_modules"] or path.name in ALLOWED_BESIDE
         assert path.name in named["forbidden_modules"]
 

@@ -23,6 +23,7 @@ STEP_PUT_ASIDE: Final[StepPath] = (_S.ENQUEUED, _S.PENDING)
 
 # What an attempt came to: written at once (inline), or parked by the worker and settled by an orchestrator (queued).
 STEP_SUCCEED: Final[StepPath] = (_S.IN_PROGRESS, _S.ENQUEUED_FOR_ORCHESTRATION, _S.COMPLETE)
+STEP_RUN_AHEAD: Final[StepPath] = (*STEP_HAND_OVER, *STEP_SUCCEED[1:])
 STEP_PARK_SUCCESS: Final[StepPath] = STEP_SUCCEED[:2]
 STEP_SETTLE_SUCCESS: Final[StepPath] = STEP_SUCCEED[1:]
 STEP_RETRY_LATER: Final[StepPath] = (

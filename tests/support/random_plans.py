@@ -33,6 +33,7 @@ class Spec:
     limits: tuple[Mapping[str, Any], ...] = ()
     requires: tuple[str, ...] = ()
     slots: int = 1
+    wait: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def build_plan(*specs: Spec, namespace: str = "testing", name: str = "random", h
             limits=tuple(StepLimit(**limit) for limit in spec.limits),
             requires=spec.requires,
             slots=spec.slots,
+            wait=spec.wait,
         )
         for ordinal, spec in enumerate(specs)
     )

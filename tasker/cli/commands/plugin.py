@@ -12,6 +12,9 @@ from tasker.cli.render.values import echo
 from tasker.cli.suggestions import GuessingGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tasker.handlers.builtin import BuiltinHandler
     from tasker.plugins.found import PluginChoice
     from tasker.services.configuration.plugins import PluginReport
     from tasker.template.plugin_rules import TemplateRules
@@ -98,6 +101,14 @@ def plugin_choice_here() -> PluginChoice:
     except ConfigurationInvalid as error:
         click.echo(f"Warning: the configuration has problems:\n{error.message}", err=True)
         return plugin_choice(error.usable.settings)
+
+
+def plugged_handlers() -> Mapping[str, type[BuiltinHandler]]:
+    """Return the handlers of built-in steps that the plugins of this environment add, by name."""
+    from tasker.plugins.contributions import handlers_of
+    from tasker.plugins.host import plugins_of
+
+    return handlers_of(plugins_of(plugin_choice_here()))
 
 
 def plugged_rules() -> TemplateRules:

@@ -157,8 +157,8 @@ def _object_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> dict[
     if isinstance(answer, TaskerError):
         existing = {"task_uuid": answer.task_uuid} if isinstance(answer, DuplicateTask) and answer.task_uuid else {}
         return {"line": line.number, **existing, "error": answer.to_dict()}
-    unique = {"unique": True} if answer.unique else {}
-    return {"line": line.number, "task_uuid": answer.task_uuid, "created": answer.created, **unique}
+    reasons = {name: True for name in ("unique", "debounced") if getattr(answer, name)}
+    return {"line": line.number, "task_uuid": answer.task_uuid, "created": answer.created, **reasons}
 
 
 def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
@@ -170,4 +170,5 @@ def _text_of(line: BatchLine, answer: SubmissionResult | TaskerError) -> str:
         hint = f" ({command_form(answer.hint)})" if answer.hint else ""
         return f"{line.number}: refused: {answer}{hint}"
     existing = " already runs under this unique key" if answer.unique else " already exists"
+    existing = " is the task of this debounce key" if answer.debounced else existing
     return f"{line.number}: {answer.task_uuid}{'' if answer.created else existing}"

@@ -193,7 +193,7 @@ def submit(
     The template's identity strategy applies: with `strict`, the default, a second task with the same input is refused
     unless it has an --idempotency-key of its own. The error names the existing task; --on-duplicate return prints it
     instead, so that a script may be run twice. If the template says `unique: while_running`, a task that runs under the
-    same key is printed in any case.
+    same key is printed in any case; so is one into which the submission was merged (`debounce`).
 
     \b
     Examples:
@@ -224,10 +224,11 @@ def submit(
         submitted, state = run_on_fleet(place, create)
     if wait or not submitted.created:
         existing = "already runs under this unique key:" if submitted.unique else "already exists:"
+        existing = "merged into the task of this debounce key:" if submitted.debounced else existing
         click.echo(f"{'submitted' if submitted.created else existing} {submitted.task_uuid}", err=True)
     if not wait:
         row = {"task_uuid": submitted.task_uuid, "status": state, "created": submitted.created}
-        row |= {"unique": True} if submitted.unique else {}
+        row |= {name: True for name in ("unique", "debounced") if getattr(submitted, name)}
         print_as(form, row, lambda row: row["task_uuid"])
         return
     raise SystemExit(_wait(place, submitted.task_uuid, timeout, form))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tasker.cli.commands.plugin import plugged_rules
+from tasker.cli.commands.plugin import plugged_handlers, plugged_rules
 from tasker.cli.connection import FORMAT, connected, format_option, print_as
 from tasker.cli.render.values import date_time, table
 from tasker.cli.run.input import reserved_stdout
@@ -189,14 +189,14 @@ def validate(
     Where a handlers.py lies beside a template, or --handlers names some, every step needs a handler that fits it.
     Silent, and exit code 0, when there is none. Warnings are shown and leave the exit code at 0; with an error it is 1.
     """
-    rules = plugged_rules()
+    rules, steps = plugged_rules(), plugged_handlers()
     results = [load_path(path, environment, rules, strict) for path in paths]
     if all(result.ok for result in results):
         require_environment(combined(results), environment)
     diagnostics: list[Diagnostic] = []
     with reserved_stdout():  # modules of handlers may print
         for path, result in zip(paths, results, strict=True):
-            diagnostics += [*result.diagnostics, *check_handlers(result, path, handlers)]
+            diagnostics += [*result.diagnostics, *check_handlers(result, path, handlers, steps)]
     _print(list(dict.fromkeys(diagnostics)), combined(results).sources, form)
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise click.exceptions.Exit(1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasker.cli.remote.events import HttpDomainEvents
-from tasker.cli.remote.schedules import HttpSchedules
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
@@ -16,6 +16,7 @@ from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
+from tasker.operations.schedules import RemoteSchedules, ScheduleOperations
 from tasker.operations.tasks import ON_DUPLICATE
 from tasker.operations.templates import TemplateOperations
 from tasker.services.audit import OperatorAction
@@ -24,6 +25,7 @@ from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
 from tasker.views.dead_letters import DeadLetter, ReplayPlan
 from tasker.views.fleet import DoctorFinding
+from tasker.views.schedules import Backfill
 from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
@@ -81,6 +83,34 @@ class HttpReplays(RemoteReplays):
     async def advance(self, replay_uuid: str | None = None) -> int:
         """Do nothing: workers and orchestrators advance the replay."""
         return 0
+
+
+class HttpSchedules(RemoteSchedules):
+    """`tasker.services.schedules.Schedules` through a server."""
+
+    _pause = ScheduleOperations.pause_schedule
+    _resume = ScheduleOperations.resume_schedule
+    _delete = ScheduleOperations.delete_schedule
+    _trigger = ScheduleOperations.trigger_schedule
+    _backfill = ScheduleOperations.backfill_schedule
+
+    async def pause(self, address: str, **why: str) -> bool:
+        return (await self._pause(address, **why)).changed
+
+    async def resume(self, address: str, **why: str) -> bool:
+        return (await self._resume(address, **why)).changed
+
+    async def delete(self, address: str, **why: str) -> None:
+        await self._delete(address, **why)
+
+    async def trigger(self, address: str, **why: str) -> str:
+        return (await self._trigger(address, **why)).task_uuid
+
+    async def plan_backfill(self, address: str, begin: datetime, end: datetime) -> Backfill:
+        return await self._backfill(address, begin, end, dry_run=True)
+
+    async def backfill(self, address: str, begin: datetime, end: datetime, *, actor: str, reason: str = "") -> Backfill:
+        return await self._backfill(address, begin, end, actor=actor, reason=reason)
 
 
 class HttpSubmissions:
@@ -177,5 +207,5 @@ def _answer(result: Mapping[str, Any]) -> SubmissionResult | TaskerError:
 
 
 def _submitted(answer: Mapping[str, Any]) -> SubmissionResult:
-    unique = bool(answer.get("unique"))  # a server of an earlier release says nothing of it
-    return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"], unique)
+    existing = {name: bool(answer.get(name)) for name in ("unique", "debounced")}  # an earlier release lacks them
+    return SubmissionResult(answer["task_uuid"], answer["step_count"], answer["created"], **existing)

@@ -139,7 +139,8 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "initiator": report.initiator, "correlation_id": report.correlation_id, "tags": list(report.tags),
         "cancel_reason": report.cancel_reason, "context": report.context,
         "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
-        "waits_until": report.waits_until, "tenant": report.tenant, "outcome": report.outcome,
+        "waits_until": report.waits_until, "waiting_for": list(report.waiting_for), "tenant": report.tenant,
+        "outcome": report.outcome,
     }  # fmt: skip
 
 
@@ -170,7 +171,17 @@ def _facts(report: TaskReport) -> Iterator[str]:
         expires = [f"cancelled at {date_time(report.expires_at)} unless begun"] if report.expires_at else []
         ends = [f"deadline {date_time(report.deadline_at)}"] if report.deadline_at else []
         yield f"time      {', '.join(begins + waits + expires + ends)}"
+    if report.waiting_for:
+        yield f"waits     for {waiting_text(report.waiting_for)}"
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
+
+
+WAITS = {"time": "a time", "event": "an event", "person": "a person", "child": "other tasks"}
+
+
+def waiting_text(words: Sequence[str]) -> str:
+    """Return what steps of a task wait for without a worker."""
+    return ", ".join(WAITS.get(word, word) for word in words)
 
 
 def _decisions(report: TaskReport) -> Iterator[str]:
@@ -296,4 +307,6 @@ def _age(now: datetime, created: datetime) -> str:
 def _remarks(row: TaskSummary) -> list[str]:
     paused = [held_by_pause(row.paused)] if row.paused else []
     until = [f"until {date_time(row.waits_until)}"] if row.waits_until else []
-    return until + paused + ([unserved_text(row.unserved)] if row.unserved else [])
+    others = [word for word in row.waiting_for if word != "time"]
+    waits = [f"waits for {waiting_text(others)}"] if others else []
+    return waits + until + paused + ([unserved_text(row.unserved)] if row.unserved else [])

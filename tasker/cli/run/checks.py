@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasker.cli.connection import configured_for, require_database
+from tasker.cli.connection import ROOT_VARIABLE, configured_for, require_database
 from tasker.cli.options import DatabaseOption
 from tasker.cli.render.outcome import resume_command
 from tasker.cli.run.input import TaskInput, read_input
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tasker.template.plan import Plan
     from tasker.template.schema_check import SchemaMismatch
 
+PATH_VARIABLE, CONFIGURATION_FILE = "TASKER_CONFIG_PATH", "worker.toml"
 PATH_TAG, HANDLERS_TAG = "path:", "handlers:"
 """Tags of a task that record the location of its handlers, for `--resume`."""
 
@@ -75,15 +77,18 @@ def prepare_order(order: RunRequest) -> Prepared:
 
     Raises `UsageError`, `TemplateError`, `HandlerLoadError`, `HandlerNotFound`, `InputInvalid`, `ConfigurationError`.
     """
+    from tasker.plugins.contributions import handlers_of
+    from tasker.plugins.host import plugins_of
     from tasker.services.workflows.handlers import load_handlers, load_neighbouring_handlers, require_handlers
 
-    configuration = configured_for(order.database)
-    path = existing_path(order.target)
+    path, own = existing_path(order.target), own_configuration(order)
+    configuration = configured_for(order.database, environ={**os.environ, **({PATH_VARIABLE: str(own)} if own else {})})
     if path is None or order.resume is not None:
         _require_what_is_kept(order, configuration)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
     workflow = _compiled(path, order, configuration) if path and order.resume is None else None
     registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
+    registry.provide_steps(handlers_of(plugins_of(configuration.plugins)))
     if workflow is not None:
         load_neighbouring_handlers(registry, [workflow])
         require_handlers(registry, workflow.plan, workflow.lines)
@@ -124,12 +129,26 @@ def existing_path(target: str | None) -> Path | None:
     return None
 
 
+def own_configuration(order: RunRequest, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the configuration file in the folder of the template; None if there is none or a variable names another.
+
+    The file of the template's folder is for trying it out: workers read only what a variable names.
+    """
+    if order.target is None or any(environ.get(name) for name in (PATH_VARIABLE, ROOT_VARIABLE)):
+        return None
+    folder = _input_folder(Path(order.target) if Path(order.target).exists() else None)
+    file = folder / CONFIGURATION_FILE if folder else None
+    return file if file is not None and file.is_file() else None
+
+
 def resume_of(order: RunRequest, task_uuid: str) -> str:
     """Return the command that resumes the task of this request.
 
-    What the task itself records (template, folder, handlers) is not repeated, unless it was named to resume it.
+    What the task itself records (template, folder, handlers) is not repeated, unless it was named to resume it, or the
+    folder has a configuration of its own.
     """
-    named = (order.target, order.handlers) if order.resume is not None else (None, ())
+    repeated = order.resume is not None or own_configuration(order) is not None
+    named = (order.target, order.handlers) if repeated else (None, ())
     return resume_command(task_uuid, order.database.arguments(), *named)
 
 

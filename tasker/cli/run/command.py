@@ -122,7 +122,8 @@ def run(target: str | None, input_: str | None, as_json: bool, form: str, **opti
 
     PATH is a template file, a folder with a workflow.yaml, or namespace/name[:version] of a registered template.
     Without the URL of a server an embedded PostgreSQL is started; its data stay in .tasker/postgres. Every run is a new
-    task. Nothing is submitted unless all handlers are found and the input fits the template.
+    task. Nothing is submitted unless all handlers are found and the input fits the template. A worker.toml in the
+    folder is the configuration, unless TASKER_CONFIG_PATH or TASKER_CONFIG_ROOT names one.
 
     --set takes a value as JSON if it can, else as text; dots in the key lead into objects: --set customer.id=C-7, --set
     retries=2, --set 'tags=["a", "b"]', --set 'zip="01234"'.

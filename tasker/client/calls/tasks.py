@@ -106,7 +106,12 @@ class TaskCalls(OperationCalls, TaskOperations):
         answer: dict[str, Any] = await self.connection.send(
             "POST", "/v1/tasks", params=params, body=request, again=again, waits=wait, repeatable=True
         )
-        if answer.get("created") or answer.get("unique") or body.get("on_duplicate") == "return_existing":
+        if (
+            answer.get("created")
+            or answer.get("unique")
+            or answer.get("debounced")
+            or body.get("on_duplicate") == "return_existing"
+        ):
             return answer
         if answer.get("correlation_id") != correlation:
             message = f"a task with this identity already exists: {answer['task_uuid']}"

@@ -85,6 +85,8 @@ class StepChangeKind:
     """True: it is an operator action that is also legal in a task in `error`, which then continues."""
     needs_parents: bool = False
     """True: it applies only to a step that waits for no other."""
+    runs_ahead: bool = False
+    """True: it completes a step that was never claimed, together with its last parents (`tasker.refuse_ahead`)."""
     notes_unserved: bool = False
     """True: its note may say that the worker lacks the handler (rule 16)."""
     leaves_task: bool = False
@@ -153,6 +155,13 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         ),
         stores_failure=True,
     ),
+    # A worker has run the step before its parents' results were stored, and stores its own in the same write.
+    "ahead": StepChangeKind(
+        ((_S.PENDING, _S.ENQUEUED, _S.IN_PROGRESS, _S.ENQUEUED_FOR_ORCHESTRATION, _S.COMPLETE),),
+        attempts=Attempts.COUNTED,
+        stores_result=True,
+        runs_ahead=True,
+    ),
     # A claim that no handler has seen is released; one deferred by an open breaker waits.
     "release": StepChangeKind(
         ((_S.IN_PROGRESS, _S.ENQUEUED),),
@@ -184,6 +193,7 @@ PLACES: Final[Mapping[str, StepChangeKind]] = {
     ),
     "enqueue": StepChangeKind(((_S.PENDING, _S.ENQUEUED), (_S.ENQUEUED,)), Token.UNCHANGED),
     "hold": StepChangeKind(((_S.PENDING,), (_S.ENQUEUED, _S.PENDING)), Token.UNCHANGED),
+    "suspend": StepChangeKind(((_S.PENDING, _S.IN_PROGRESS),), attempts=Attempts.COUNTED),
     "wait": StepChangeKind(((_S.PENDING,),), Token.UNCHANGED),
 }
 """Changes of a step that is ready or runs again (`tasker.place_ready`); `claim` is also the effect of a message."""

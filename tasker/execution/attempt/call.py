@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Coroutine, Mapping
@@ -11,7 +12,7 @@ from contextvars import Token
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tasker.errors import AuthenticationError, TaskerError
+from tasker.errors import AuthenticationError
 from tasker.execution.attempt.attempt import Attempt, Ending, with_events
 from tasker.execution.attempt.forked_copies import exit_forked_copy
 from tasker.execution.attempt.settle import OutcomeRedactor, result_of_stopped, settle_return_value
@@ -19,6 +20,7 @@ from tasker.execution.handler_events import EventBuffer
 from tasker.handlers.claims import KEPT_EVENTS, Failure, publishing
 from tasker.handlers.context import StepContext
 from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.known_secrets import KNOWN
 from tasker.logging.current_step import covering, reporter, running
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     process, events = os.getpid(), _events(attempt)
     entered = _enter(attempt, events)
     try:
+        if attempt.resources is not None and not attempt.resources.are_made(handler.uses):
+            await asyncio.to_thread(attempt.resources.acquire, handler.uses)  # it may wait for a provider of secrets
         value = await handler.call(context_of(attempt, events))
         limit, above = attempt.result_limit_bytes, attempt.dependency_results
         ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
@@ -65,6 +69,7 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     return with_events(ending, events.taken())
 
 
+_log = logging.getLogger("tasker.resources")
 CREDENTIALS_ROTATED = "credentials_rotated"
 
 
@@ -77,7 +82,8 @@ def _with_renewed(resources: AttemptResources, ending: Ending) -> Ending:
         return ending
     try:
         renewed = resources.renew()
-    except TaskerError:  # the provider cannot be reached: the failure stays what it is
+    except Exception as error:  # the provider cannot be reached: the failure stays what it is
+        _log.warning("secrets_not_renewed: %s", KNOWN.redact(f"{type(error).__name__}: {error}"))
         return ending
     if not renewed:
         return ending
@@ -119,13 +125,11 @@ def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
 def _leave(attempt: Attempt, entered: Entered) -> None:
     if attempt.reporter is not None:
         attempt.reporter.flush()
-    claim, report, cover, events, decimals = entered
+    *tokens, decimals = entered
     if (decimal := sys.modules.get("decimal")) is not None:
         decimal.setcontext(decimals or decimal.DefaultContext)
-    running.reset(claim)
-    reporter.reset(report)
-    covering.reset(cover)
-    publishing.reset(events)
+    for token in tokens:
+        token.var.reset(token)
 
 
 def _own_decimal_context() -> Any:

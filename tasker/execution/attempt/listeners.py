@@ -12,12 +12,12 @@ from typing import Any
 from tasker.engine.exchange import Result
 from tasker.engine.retry import Fail, decide_failure
 from tasker.errors.tracebacks import exception_of, traceback_of
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelled, AttemptEnd, ClaimDeferred, ClaimReleased
+from tasker.execution.attempt.attempt import AttemptCancelled, AttemptEnd, ClaimDeferred, ClaimReleased
 from tasker.handlers.claims import Claim, Failure
 from tasker.handlers.normalize import exception_metadata
 from tasker.logging.lines import ids_of, log_line
 from tasker.plugins.hook_arguments import AttemptEnded, AttemptStarted, End
-from tasker.template.plan import StepPlan
+from tasker.template.plan import Plan, StepPlan
 
 _logger = logging.getLogger("tasker.execution")
 
@@ -49,9 +49,9 @@ class AttemptListener:
     ) -> None:
         self._started, self._ended, self._now = started, ended, now
 
-    def started(self, attempt: Attempt) -> AttemptStarted:
+    def started(self, claim: Claim, plan: Plan) -> AttemptStarted:
         """Notify plugins that a claimed step is about to run. Returns the argument for `ended`."""
-        start_event = _started(attempt, self._now())
+        start_event = _started(claim, plan, self._now())
         if self._started is not None:
             self._started(start_event)
         return start_event
@@ -62,15 +62,15 @@ class AttemptListener:
             self._ended(_ended(attempt, end, self._now()))
 
 
-def _started(attempt: Attempt, now: datetime) -> AttemptStarted:
-    claim, trace = attempt.claim, attempt.claim.trace
+def _started(claim: Claim, plan: Plan, now: datetime) -> AttemptStarted:
+    trace = claim.trace
     return AttemptStarted(
         claim.task_uuid,
         claim.step_uuid,
         claim.namespace,
-        attempt.plan.name,
+        plan.name,
         claim.name,
-        attempt.step.handler.callable,
+        plan.steps[claim.ordinal].handler.callable,
         claim.attempt,
         claim.max_attempts,
         claim.token,

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tasker.errors import AuthenticationError, PermanentError, RetryableError
-from tasker.handlers.builtin import read_inputs
+from tasker.handlers.builtin import read_inputs, seconds_left
 from tasker.handlers.context import StepContext
 from tasker.handlers.dependency_results import dig
 from tasker.handlers.http.response import ApiResponse
@@ -41,11 +41,13 @@ class HttpRequest(StepHandler):
             raise PermanentError(f"the resource `{inputs['resource']}` is not of the kind http")
         if "json" in inputs and "text" in inputs:
             raise PermanentError("`json` and `text` exclude each other", error_code="invalid_inputs")
-        exchange = _Exchange(context, resource, inputs)
+        exchange = Exchange(context, resource, inputs)
         return self.success(exchange.all_pages() if "pages" in inputs else exchange.one())
 
 
-class _Exchange:
+class Exchange:
+    """Requests of one attempt to a resource, with failures classified by the method and the status."""
+
     def __init__(self, context: StepContext, resource: Any, inputs: Mapping[str, Any]) -> None:
         self._context, self._resource, self._inputs = context, resource, inputs
         self._method = inputs.get("method", "GET")
@@ -53,6 +55,7 @@ class _Exchange:
         self._repeatable = inputs.get("idempotent", self._method in IDEMPOTENT)
 
     def one(self) -> dict[str, Any]:
+        """Send the request and return status, chosen headers and the body."""
         response = self._answer(self._inputs.get("path", "/"), self._inputs.get("query"))
         headers = {name: response.headers[name] for name in SHOWN_HEADERS if name in response.headers}
         return {"status": response.status_code, "headers": headers, **self._body(response)}
@@ -98,7 +101,12 @@ class _Exchange:
         content = {key: inputs[given] for key, given in (("json", "json"), ("content", "text")) if given in inputs}
         try:
             response: httpx.Response = self._resource.send(
-                self._method, path, params=query, headers=headers, seconds=self._seconds, **content
+                self._method,
+                path,
+                params=query,
+                headers=headers,
+                seconds=seconds_left(self._context, self._started),
+                **content,
             )
         except AddressRefused as error:
             raise PermanentError(str(error), error_code="address_refused") from None
@@ -109,18 +117,6 @@ class _Exchange:
         except httpx.TransportError as error:
             raise self._unclear(f"{type(error).__name__}: {error}".rstrip(": ")) from None
         return self._accepted(response)
-
-    @property
-    def _seconds(self) -> float | None:
-        """Limit of a request, before the step is stopped: then nothing would say whether it may be repeated."""
-        step, left = self._context._step, self._context.time_left
-        timeout = None if step is None or step.timeout_seconds is None else step.timeout_seconds - self._elapsed
-        limit = min((seconds for seconds in (timeout, left) if seconds is not None), default=None)
-        return None if limit is None else max(0.001, limit - min(1.0, limit / 10))
-
-    @property
-    def _elapsed(self) -> float:
-        return monotonic() - self._started
 
     def _accepted(self, response: httpx.Response) -> httpx.Response:
         """Return the response if its status is expected, and raise the failure that it stands for otherwise."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from tasker.errors import HandlerLoadError, HandlerNotFound, MissingCallable
 from tasker.handlers.classifier import installed_classifier
@@ -18,6 +18,7 @@ from tasker.handlers.registry.invocation import ResolvedHandler, is_made_here, r
 from tasker.handlers.registry.resolver import HandlerDefinition
 from tasker.handlers.registry.resolver_chain import ResolverChain
 from tasker.handlers.registry.resolvers import (
+    BuiltinResolver,
     ClassLookupResolver,
     EntryPointResolver,
     ExplicitMappingResolver,
@@ -26,7 +27,11 @@ from tasker.handlers.registry.resolvers import (
 from tasker.handlers.registry.resource_needs import ResourceNeeds
 from tasker.handlers.registry.workflow_handlers import FolderHandlers, WorkflowHandlers, refuse_unclear
 from tasker.handlers.step_handler import StepHandler
+from tasker.template.builtin import BUILTIN, plugin_hint
 from tasker.template.plan import HandlerRef, StepPlan, TemplateId
+
+if TYPE_CHECKING:
+    from tasker.handlers.builtin import BuiltinHandler
 
 __all__ = ["HandlerRegistry", "HandlerSpec", "StepHandler"]
 
@@ -184,8 +189,17 @@ class HandlerRegistry(SharedInstance):
 
     def provide_resources(self, names: Iterable[str]) -> None:
         """Set the resources of this process: handlers that use others are not resolved."""
-        self._needs = ResourceNeeds(names)
+        self._needs = ResourceNeeds(names, self._needs.steps)
         self._changed()
+
+    def provide_steps(self, handlers: Mapping[str, type[BuiltinHandler]]) -> None:
+        """Set the built-in steps of the enabled plugins, by name."""
+        if handlers:
+            self._chain.add_resolver(BuiltinResolver(handlers))
+            self._needs = ResourceNeeds(
+                self._needs.names, {**BUILTIN, **{name: handler.step for name, handler in handlers.items()}}
+            )
+            self._changed()
 
     def _lacking(self) -> dict[str, list[str]]:
         targets = {name: self._explicit.get(name) for name in self._explicit.registered_callables()}
@@ -201,7 +215,10 @@ class HandlerRegistry(SharedInstance):
         near = self.suggestions(callable_name, template)
         where = f" (step {step!r})" if step else ""
         refused = f"; {template or 'a template'} may not import it" if self.import_hint([callable_name]) else ""
-        hints = [f"did you mean {' or '.join(map(repr, near))}?" if near else self.known_hint(template)]
+        if (hint := plugin_hint(callable_name)) is not None:
+            near, hints = (), [hint]
+        else:
+            hints = [f"did you mean {' or '.join(map(repr, near))}?" if near else self.known_hint(template)]
         return HandlerNotFound(
             f"No resolver could resolve callable {callable_name!r}{where}{refused}",
             missing=[MissingCallable(step, callable_name, near)],

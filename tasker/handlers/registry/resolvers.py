@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.metadata import EntryPoint
-from types import ModuleType
-from typing import Any, TypeAlias
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tasker.errors import HandlerLoadError
 from tasker.handlers.registry.discovery import FoundHandler, handlers_in_package, import_module, loading
 from tasker.handlers.registry.resolver import BaseResolver, HandlerDefinition
 from tasker.installed import offered
 from tasker.template.builtin import BUILTIN
+
+if TYPE_CHECKING:
+    from tasker.handlers.builtin import BuiltinHandler
 
 __all__ = [
     "BuiltinResolver",
@@ -27,6 +30,7 @@ __all__ = [
 ]
 
 EVERYTHING = ("*",)
+NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class ClassLookupResolver(BaseResolver):
@@ -208,7 +212,11 @@ def _package(declared: EntryPoint) -> str:
 
 
 class BuiltinResolver(BaseResolver):
-    """Finds the handlers of built-in steps. They are imported with the first step that uses one."""
+    """Finds the handlers of built-in steps: those of the core, imported with the first step that uses one, and those
+    of the enabled plugins, `provided` by name."""
+
+    def __init__(self, provided: Mapping[str, type[BuiltinHandler]] = NONE) -> None:
+        self._provided = provided
 
     @property
     def name(self) -> str:
@@ -222,17 +230,17 @@ class BuiltinResolver(BaseResolver):
 
     def can_resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> bool:
         """Return True for the name of a built-in step."""
-        return definition.callable in BUILTIN
+        return definition.callable in self.registered_callables()
 
     def resolve(self, definition: HandlerDefinition, config: dict[str, Any] | None = None) -> Any | None:
         """Return the class of the handler."""
         from tasker.handlers.builtin import handler_of
 
-        return handler_of(definition.callable)
+        return handler_of(definition.callable) or self._provided.get(definition.callable)
 
     def registered_callables(self) -> list[str]:
-        """Return the names of all built-in steps."""
-        return list(BUILTIN)
+        """Return the names of the built-in steps of the core and of the enabled plugins."""
+        return [*(name for name, step in BUILTIN.items() if step.plugin is None), *self._provided]
 
 
 class ExplicitMappingResolver(BaseResolver):

@@ -7,15 +7,15 @@ from typing import Any
 
 from tasker.errors import ResourceMissing
 from tasker.handlers.registry.invocation import resources_used_by
-from tasker.template.builtin import resource_of
+from tasker.template.builtin import BUILTIN, BuiltinStep, resources_of
 from tasker.template.plan import StepPlan
 
 
 class ResourceNeeds:
     """Check of handlers and steps against the resources of this process; `names` None: nothing is checked."""
 
-    def __init__(self, names: Iterable[str] | None = None) -> None:
-        self.names = None if names is None else frozenset(names)
+    def __init__(self, names: Iterable[str] | None = None, steps: Mapping[str, BuiltinStep] = BUILTIN) -> None:
+        self.names, self.steps = None if names is None else frozenset(names), steps
         self.refused: set[str] = set()
         """What steps named that is missing here: `handler resource`."""
 
@@ -30,11 +30,13 @@ class ResourceNeeds:
 
     def require_for_step(self, step: StepPlan) -> None:
         """Raise `ResourceMissing` for a built-in step whose inputs name another one."""
-        name = step.handler.callable
-        resource = resource_of(name, step.inputs)
-        if resource is not None and self.names is not None and resource not in self.names:
-            self.refused.add(f"{name} {resource}")
-            raise self._error(name, step.name, [resource])
+        name, names = step.handler.callable, self.names
+        if names is None:
+            return
+        missing = [resource for resource in resources_of(self.steps.get(name), step.inputs) if resource not in names]
+        if missing:
+            self.refused.update(f"{name} {resource}" for resource in missing)
+            raise self._error(name, step.name, missing)
 
     def lacking(self, targets: Mapping[str, Any]) -> dict[str, list[str]]:
         """Return those handlers, by name, that are not served here, each with the resources that it lacks."""

@@ -11,6 +11,7 @@ from typing import Any
 from tasker.handlers.binding import reads_arguments
 from tasker.handlers.registry.discovery import LEFT_OUT, loaded_files
 from tasker.handlers.step_handler import StepHandler
+from tasker.template.builtin import plugin_hint
 
 
 def explain_missing_callable(callables: Sequence[str], folders: Iterable[Path] = ()) -> str | None:
@@ -19,7 +20,8 @@ def explain_missing_callable(callables: Sequence[str], folders: Iterable[Path] =
     There is one sentence per callable whose name belongs to something that is not a handler, or appears in a skipped
     file, and one per file in `folders` (those of templates without a `handlers.py`) that defines some of them.
     """
-    reasons = [reason for name in callables for reason in (*_near_misses(name), *_left_out(name))]
+    hints = [hint for name in callables if (hint := plugin_hint(name)) is not None]
+    reasons = [*hints, *(reason for name in callables for reason in (*_near_misses(name), *_left_out(name)))]
     beside = [reason for folder in folders for reason in _beside(callables, folder)]
     return "; ".join(dict.fromkeys([*reasons, *beside])) or None
 

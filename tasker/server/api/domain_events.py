@@ -24,6 +24,7 @@ from tasker.views.events import EventFilter, EventList, PublishedEvent, RewindRe
 
 routes = router("events")
 PLACE = "The `id` of the last event that was read: the stream goes on behind it. Without one it begins with what comes."
+KEEP_ALIVE_SECONDS = 15.0
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
@@ -81,7 +82,8 @@ def _position(text: str) -> int:
 
 async def _stream(request: Request, which: EventFilter, after: int | None) -> Response:
     async def follow(streams: Streams) -> AsyncIterator[bytes]:
-        events = program_of(request).domain_events.follow(which, after=after, namespaces=namespaces_of(request))
+        options: dict[str, Any] = {"after": after, "quiet_seconds": KEEP_ALIVE_SECONDS}
+        events = program_of(request).domain_events.follow(which, **options, namespaces=namespaces_of(request))
         return _written(streams.through(events))
 
     return await streamed(request, follow)

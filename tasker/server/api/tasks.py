@@ -66,11 +66,12 @@ async def create_task(
     submitted = await program.submissions.submit(
         order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
     )
-    if submitted.unique:
+    if submitted.unique or submitted.debounced:
         _permit_reading(request, order.namespace)
     await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
     existing = "A task with this unique key runs" if submitted.unique else "A task with this identity exists"
+    existing = "Merged into the task of this debounce key" if submitted.debounced else existing
     created = extended(
         TaskCreated,
         task,
@@ -78,6 +79,7 @@ async def create_task(
         message="Task created successfully" if submitted.created else existing,
         created=submitted.created,
         unique=submitted.unique,
+        debounced=submitted.debounced,
     )
     shown = encode(TaskCreated, created)
     return Json(shown, 201 if submitted.created else 200, location_of(request, submitted.task_uuid))
@@ -180,6 +182,7 @@ def _answer(result: SubmissionResult | TaskerError) -> dict[str, Any]:
             "step_count": result.step_count,
             "created": result.created,
             "unique": result.unique,
+            "debounced": result.debounced,
         }
     details = problem_of(result, within=True, for_page=False)
     return {"status": details["status"], "problem": details}

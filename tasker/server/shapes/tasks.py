@@ -148,6 +148,7 @@ class BatchAnswer(BaseModel):
     step_count: int | None = None
     created: bool | None = None
     unique: bool | None = None
+    debounced: bool | None = None
     problem: dict[str, Any] | None = None
 
 

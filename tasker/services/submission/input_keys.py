@@ -1,4 +1,4 @@
-"""Tenants and unique keys, read from the input at the paths that a template gives."""
+"""Tenants, unique keys and debounce keys, read from the input at the paths that a template gives."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from tasker.errors import InputInvalid, UsageError
 from tasker.expressions.path import place_text
 from tasker.template.plan import Plan
 from tasker.template.schema_check import SchemaMismatch
+from tasker.template.submission_keys import COLLECT, COLLECTED
 
 MOST_CHARACTERS = 200
 """Longest value that is stored as it is; a longer one as its hash, so that it fits an index."""
 
 
 LONGEST_TENANT = 100
+MOST_COLLECTED = 1000
+"""Number of inputs that one task with `keep: collect` gets; a further submission creates the next task."""
 
 
 def tenant_of(plan: Plan, given: Any, values: Mapping[str, Any]) -> str | None:
@@ -61,6 +64,39 @@ def unique_item(plan: Plan, values: Mapping[str, Any], tenant: str | None) -> di
         if value is None:
             raise no_value(plan, plan.unique, "unique")
     return {"unique": key_text(value if tenant is None else [tenant, value])}
+
+
+def debounce_item(
+    plan: Plan, values: Mapping[str, Any], tenant: str | None, limit_bytes: int
+) -> dict[str, dict[str, Any]]:
+    """Return the debounce key of a task as the engine takes it; {} if its template has none. Raises `InputInvalid`.
+
+    Tenants share no key.
+    """
+    if plan.debounce is None:
+        return {}
+    value: Any = ""
+    if (place := plan.debounce["key"]) is not None:
+        value = value_at(values, place["input"])
+        if value is None:
+            raise no_value(plan, place, "debounce")
+    item = {
+        "value": key_text(value if tenant is None else [tenant, value]),
+        "wait_ms": round(plan.debounce["wait"] * 1000),
+        "latest_ms": round(plan.debounce["max_wait"] * 1000),
+        "collect": plan.debounce["keep"] == COLLECT,
+        "most": MOST_COLLECTED,
+        "bytes": limit_bytes,
+    }
+    return {"debounce": item}
+
+
+def collected(plan: Plan, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the input of a task of its own: with `keep: collect` it has the list of the inputs merged so far."""
+    if plan.debounce is None or plan.debounce["keep"] != COLLECT:
+        return values
+    own = {name: value for name, value in values.items() if name != COLLECTED}
+    return {**own, COLLECTED: [own]}
 
 
 def value_at(values: Any, parts: Sequence[str]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,9 +20,17 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d")
 TIME_EXPECTED = "a time with a zone, such as 2026-01-31T18:00:00Z"
 
 
-def start_item(run_at: Moment, delay: Delay) -> dict[str, Any]:
-    """Return the start of a task as the engine takes it; {} if it begins at once. Raises `UsageError`."""
+def start_item(run_at: Moment, delay: Delay, debounce: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the start of a task as the engine takes it; {} if it begins at once. Raises `UsageError`.
+
+    The template's `debounce` sets the start of its tasks.
+    """
     moment, seconds = _checked(run_at, delay)
+    if debounce is not None:
+        if moment is not None or seconds is not None:
+            name = "run_at" if seconds is None else "delay"
+            raise UsageError(f"{name}: the template has `debounce`, which sets the start", hint=f"leave {name} out")
+        seconds = debounce["wait"]
     if moment is not None:
         return {"run_at": moment.isoformat()}
     return {} if seconds is None else {"delay_ms": round(seconds * 1000)}

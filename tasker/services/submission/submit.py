@@ -25,7 +25,7 @@ from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
 from tasker.services.submission.check import as_dict, callback_item, check_key, option_item, require_fit, trace_item
-from tasker.services.submission.input_keys import tenant_of, unique_item
+from tasker.services.submission.input_keys import collected, debounce_item, tenant_of, unique_item
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
 from tasker.services.submission.reused_keys import refuse_reused_keys
@@ -100,13 +100,15 @@ class SubmissionOptions(TypedDict, total=False):
 class SubmissionResult:
     """Created task with the number of steps it began with, or (not `created`) an existing task with its steps.
 
-    `unique`: the existing task runs under the same unique key of its template.
+    `unique`: the existing task runs under the same unique key of its template. `debounced`: it has not begun, has the
+    same debounce key, and got the input of this submission.
     """
 
     task_uuid: str
     step_count: int
     created: bool = True
     unique: bool = False
+    debounced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class DraftFactory:
         input_values = as_dict(request.context)
         require_fit(plan, input_values)
         task_id = task_id or self.new_id()
-        context = encode(input_values, limit_bytes=self._limit)
+        context = encode(collected(plan, input_values), limit_bytes=self._limit)
         tenant = tenant_of(plan, request.tenant, input_values)
         identity = identity_hash(
             plan_key(f"{plan.namespace}/{plan.name}/{plan.version}", tenant),
@@ -179,8 +181,9 @@ class DraftFactory:
             **trace_item(request),
             **({} if tenant is None else {"tenant": tenant}),
             **unique_item(plan, input_values, tenant),
+            **debounce_item(plan, input_values, tenant, self._limit),
             **callback_item(request.callback_url),
-            **start_item(request.run_at, request.delay),
+            **start_item(request.run_at, request.delay, plan.debounce),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),
         }
@@ -241,7 +244,8 @@ class Submitter:
     ) -> SubmissionResult:
         """Create one task; with `on_duplicate="return"`, return the existing one of the same identity, if any.
 
-        While a task of the same unique key runs, that one is returned, whatever `on_duplicate` says.
+        While a task of the same unique key runs, or one of the same debounce key has not begun, that one is returned,
+        whatever `on_duplicate` says.
 
         A key that was used with another input is refused in either case (`IdempotencyKeyReused`, a `DuplicateTask`).
 
@@ -360,6 +364,8 @@ def submitted(
         return SubmissionResult(draft.task_uuid, steps)
     if existing is None and (running := answer.running.get(draft.task_uuid)):
         return SubmissionResult(running[0], running[2], created=False, unique=True)
+    if existing is None and (merged := answer.debounced.get(draft.task_uuid)):
+        return SubmissionResult(merged[0], merged[2], created=False, debounced=True)
     return DuplicateTask(
         "A task with this identity already exists. The task's identity strategy prevents duplicate creation.",
         task_uuid=task_uuid,

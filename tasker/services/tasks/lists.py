@@ -43,24 +43,25 @@ class SavedViews:
         return [SavedView(*row) for row in await self._connection.execute(query("operators", "views"))]
 
     @audited("App.saved_views.save", "_connection")
-    async def save(self, name: str, address: str, *, by: str) -> None:
+    async def save(self, name: str, address: str, *, actor: str) -> None:
         """Save these filters under a name, replacing an existing view. Raises `UsageError`."""
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             raise UsageError(f"{name!r:.80} is not a valid view name", hint=f"1 to {LONGEST_NAME} printable characters")
         if len(address) > LONGEST_ADDRESS:
             raise UsageError("these filters are too long to save", hint="choose fewer")
-        params = {"name": name, "address": address, "by": by, "most": MOST_VIEWS}
+        params = {"name": name, "address": address, "by": actor, "most": MOST_VIEWS}
         if not await self._connection.execute(query("operators", "save_view"), params):
             raise UsageError(f"there are {MOST_VIEWS} views already", hint="remove one that is no longer needed")
 
     @audited("App.saved_views.remove", "_connection")
-    async def remove(self, name: str) -> bool:
+    async def remove(self, name: str, *, actor: str | None = None) -> bool:
         """Remove a view; return False if there is none of this name."""
         return bool(await self._connection.execute(query("operators", "remove_view"), {"name": name}))
 
 
 INPUTS = "inputs"
 STATES = tuple(state.value for state in TaskState)
+WAITING_FOR = ("time", "event", "person", "child")
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "idempotency_key", "tags", INPUTS)
 CLAUSES = (
     "created_after",
@@ -69,6 +70,7 @@ CLAUSES = (
     "tenant",
     "outcome",
     "tenants",
+    "waiting_for",
     "initiator",
     "source_system",
     "correlation_id",
@@ -100,6 +102,7 @@ class ListFilters(TypedDict, total=False):
     source_system: str | None
     tenant: str | None
     outcome: str | None
+    waiting_for: str | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None
@@ -125,6 +128,8 @@ class TaskFilter:
     tenant: str | None = None
     outcome: str | None = None
     """`partial`: tasks that are complete without some of their steps."""
+    waiting_for: str | None = None
+    """What a step of the task waits for without a worker: one of `WAITING_FOR`."""
     tags: Sequence[str] = ()
     correlation_id: str | None = None
     idempotency_key: str | None = None
@@ -146,6 +151,9 @@ class TaskFilter:
         if self.status is not None and self.status not in STATES:
             hint = did_you_mean(self.status, STATES) or f"expected one of {listed(STATES)}"
             raise UsageError(f"status: unknown state {self.status!r}", hint=hint)
+        if self.waiting_for is not None and self.waiting_for not in WAITING_FOR:
+            hint = f"expected one of {listed(WAITING_FOR)}"
+            raise UsageError(f"waiting_for: unknown kind of wait {self.waiting_for!r}", hint=hint)
 
     @property
     def names_templates(self) -> bool:

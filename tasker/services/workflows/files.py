@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tasker.errors import DeclarationMismatch, HandlerLoadError, ResolutionError, TemplateError, UsageError
 from tasker.handlers.registry.invocation import resolve_for
@@ -18,11 +20,15 @@ from tasker.services.workflows.handlers import (
     misfits,
 )
 from tasker.services.workflows.targets import resolve_path
+from tasker.template.builtin import plugin_of
 from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
 from tasker.template.diagnostics import Diagnostic, did_you_mean, severity_of
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules
 from tasker.template.report import render_text
+
+if TYPE_CHECKING:
+    from tasker.handlers.builtin import BuiltinHandler
 
 WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")
@@ -142,24 +148,39 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
     )
 
 
-def check_handlers(result: CompileResult, root: Path, sources: Sequence[str | Path]) -> list[Diagnostic]:
+NO_STEPS: Mapping[str, type[BuiltinHandler]] = MappingProxyType({})
+
+
+def check_handlers(
+    result: CompileResult,
+    root: Path,
+    sources: Sequence[str | Path],
+    steps: Mapping[str, type[BuiltinHandler]] = NO_STEPS,
+) -> list[Diagnostic]:
     """Return a diagnostic for each handler that is missing, cannot be called, or reads what its step cannot have.
 
-    Handlers come from the `handlers.py` beside each template, from `sources`, and from installed packages. Without
-    `sources`, a template that has no `handlers.py` is not checked. A `handlers.py` that cannot be imported is a
-    diagnostic of its own. Raises `HandlerLoadError` when a source cannot be imported.
+    Handlers come from the `handlers.py` beside each template, from `sources`, from installed packages, and from plugins
+    (`steps`, by name); steps of Tasker's own plugins need none here. Without `sources`, a template that has no
+    `handlers.py` is not checked. A `handlers.py` that cannot be imported is a diagnostic of its own. Raises
+    `HandlerLoadError` when a source cannot be imported.
     """
     workflows = workflows_of(result, root)
     return [
         diagnostic
         for workflow, origins in zip(workflows, result.origins, strict=True)
         if sources or (workflow.folder / HANDLERS_FILE).is_file()
-        for diagnostic in _check_workflow(workflow, origins, sources)
+        for diagnostic in _check_workflow(workflow, origins, sources, steps)
     ]
 
 
-def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str | Path]) -> Iterator[Diagnostic]:
+def _check_workflow(
+    workflow: Workflow,
+    origins: Origins,
+    sources: Sequence[str | Path],
+    steps: Mapping[str, type[BuiltinHandler]],
+) -> Iterator[Diagnostic]:
     registry, plan = load_handlers(sources), workflow.plan
+    registry.provide_steps(steps)
     try:
         load_neighbouring_handlers(registry, [workflow])
     except HandlerLoadError as error:
@@ -173,7 +194,7 @@ def _check_workflow(workflow: Workflow, origins: Origins, sources: Sequence[str 
         def problem(code: str, message: str, hint: str | None, origin: CompiledStep = origin) -> Diagnostic:
             return Diagnostic(code, severity_of(code), message, origin.file, *origin.callable, hint=hint)
 
-        if not step.has_handler:
+        if not step.has_handler or plugin_of(step.handler.callable) is not None:
             continue
         try:
             handler = resolve_for(step, registry, plan.id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, failures, inputs, submissions, times
+from tasker.template.rules import conditions, declarations, failures, inputs, submissions, times, waits
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -27,6 +27,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     conditions.handlers_are_names,
     times.each_limit_once,
     failures.branches_exist,
+    waits.waits_have_an_end,
 )
 
 RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tasker.template.builtin import BUILTIN, COLLECT, TRANSFORM, VALIDATE, BuiltinStep
+from tasker.template.builtin import COLLECT, LLM, PREFIX, TRANSFORM, VALIDATE, BuiltinStep
 from tasker.template.diagnostics import did_you_mean, listed, near
 from tasker.template.documents import Path, StepDraft
+from tasker.template.generated_steps import WITHOUT_HANDLER
 from tasker.template.schema_check import check_result, schema_problems
 
 if TYPE_CHECKING:
     from tasker.expressions.check_scope import CheckScope
     from tasker.expressions.types import Type
 
+IS_BUILTIN = re.compile(r"tasker\.[a-z0-9_-]+(\.[a-z0-9_-]+)?")
+"""Names that only built-in steps have; longer ones are import paths."""
 TypesOfTexts = Mapping[Path, "Type"]
 """Types of the texts that consist of one expression, by their path in `inputs`; texts with a problem are absent."""
 
@@ -26,12 +30,24 @@ def callable_of(step: StepDraft) -> str | None:
 
 def builtin_of(step: StepDraft) -> BuiltinStep | None:
     """Return the built-in step that the handler's name stands for."""
-    return BUILTIN.get(callable_of(step) or "")
+    return step.reading.builtin.get(callable_of(step) or "")
+
+
+def check_names(steps: Iterable[StepDraft]) -> None:
+    """Report handlers whose name has the prefix of the built-in steps, but is the name of none."""
+    for step in steps:
+        name = callable_of(step) or ""
+        if IS_BUILTIN.fullmatch(name) and name not in step.reading.builtin and name not in WITHOUT_HANDLER:
+            known = [known.removeprefix(PREFIX) for known in step.reading.builtin if known.startswith(PREFIX)]
+            meant = near(name.removeprefix(PREFIX), known)
+            hint = f"did you mean `{PREFIX}{meant[0]}`?" if meant else f"built-in steps: {listed(step.reading.builtin)}"
+            step.report("T170", f"there is no built-in step `{name}`", step.location("handler", "callable"), hint)
 
 
 def check_step(step: StepDraft, types: TypesOfTexts) -> None:
     """Check the settings and inputs of a built-in step."""
-    builtin, name = BUILTIN[callable_of(step) or ""], callable_of(step)
+    name = callable_of(step) or ""
+    builtin = step.reading.builtin[name]
     for key in ("initialization", "method"):
         if key in step.values["handler"] and step.values["handler"][key] not in ({}, "call"):
             hint = "write its values below `inputs`" if key == "initialization" else f"remove `{key}`"
@@ -87,7 +103,7 @@ def _check_value(step: StepDraft, key: str, value: Any, builtin: BuiltinStep, ty
     if text is None:
         for mismatch in check_result(schema, value):
             step.report("T102", f"`{key}`: {mismatch.message}", step.location("inputs", key))
-        if (callable_of(step), key) == (VALIDATE, "schema") and isinstance(value, dict):
+        if callable_of(step) in (VALIDATE, LLM) and key == "schema" and isinstance(value, dict):
             for problem in schema_problems(value):
                 place = step.reading.value(*step.path, "inputs", key, *problem.path)
                 step.report("T028", f"not a valid JSON Schema: {problem.message}", place)
@@ -143,4 +159,23 @@ def type_of_builtin_result(step: StepDraft, types: TypesOfTexts, scope: CheckSco
         parents = [name for name in step.values.get("dependencies", ()) if name in scope.steps]
         certain = frozenset(name for name in parents if name not in scope.uncertain)
         return Type("object", fields={name: scope.steps[name] for name in parents}, required=certain)
-    return ANY if builtin.result is None else type_of_schema(builtin.result)
+    if builtin.result is None:
+        return ANY
+    inputs = step.values.get("inputs")
+    return type_of_schema(_result_schema(builtin, callable_of(step), inputs if isinstance(inputs, dict) else {}))
+
+
+def _result_schema(builtin: BuiltinStep, name: str | None, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a result, with the one field that the inputs choose."""
+    schema: Mapping[str, Any] = builtin.result or {}
+    if name == LLM:
+        answer, fields = ("json" if "schema" in inputs else "text"), ["text", "json"]
+    elif builtin.chosen is not None:
+        key, forms = builtin.chosen
+        answer, fields = forms.get(inputs.get(key, next(iter(forms))), ""), list(forms.values())
+    else:
+        return schema
+    own = {field: part for field, part in schema["properties"].items() if field not in fields or field == answer}
+    if name == LLM and answer == "json":
+        own["json"] = inputs["schema"]
+    return {**schema, "properties": own, "required": [*schema["required"], *filter(None, [answer])]}

@@ -14,7 +14,7 @@ from tasker.template.documents import Path, StepDraft, entries
 from tasker.template.failure_words import WORDS
 from tasker.template.generated_steps import RESULTS, RESULTS_OF_ITEM
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules.builtin import builtin_of, type_of_builtin_result
+from tasker.template.rules.builtin import builtin_of, check_names, type_of_builtin_result
 from tasker.template.rules.builtin import check_step as check_builtin
 from tasker.template.rules.unread import paths_read, report_unread
 from tasker.template.step_types import Origin
@@ -44,6 +44,7 @@ def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any], strict:
 
     `strict`: warn about values that no schema describes, and about described ones that nothing reads.
     """
+    check_names(graph.steps.values())
     steps = {name: step for name, step in graph.steps.items() if KEYS.intersection(step.values) or builtin_of(step)}
     overridden = _overridden_inputs(graph, document)
     if not steps and not overridden:

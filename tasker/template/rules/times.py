@@ -12,7 +12,12 @@ from tasker.template.durations import duration_text
 from tasker.template.graph import DependencyGraph
 from tasker.template.step_types import Origin
 
-PLACES: Final = (("T061", ("not_before",)), ("T116", ("concurrency", "key")), ("T116", ("rate_limit", "key")))
+PLACES: Final = (
+    ("T061", ("not_before",)),
+    ("T061", ("until",)),
+    ("T116", ("concurrency", "key")),
+    ("T116", ("rate_limit", "key")),
+)
 
 
 def one_time_for_each_step(graph: DependencyGraph) -> None:
@@ -33,11 +38,12 @@ def deadline_is_after_all_delays(graph: DependencyGraph, document: Mapping[str, 
         step = graph.steps[name]
         longest = min if step.type is not None and step.type.converges else max  # a branch may not be taken
         waited[name] = longest((waited[above] for above in graph.parents[name]), default=0.0)
-        waited[name] += step.values.get("delay", 0.0)
+        waited[name] += step.values.get("delay", 0.0) + step.values.get("for", 0.0)
         if waited[name] >= limit:
             message = f"`{name}` never begins: its delays take {duration_text(waited[name])}, the `deadline` is "
             hint = "raise the `deadline` of the template, or lower the `delay`"
-            step.report("T063", f"{message}{duration_text(limit)}", step.location("delay"), hint)
+            place = step.location("for" if "for" in step.values else "delay")
+            step.report("T063", f"{message}{duration_text(limit)}", place, hint)
             return
 
 

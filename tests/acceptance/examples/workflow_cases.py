@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.acceptance.examples.cases_approval import APPROVAL_CASES, NESTED_CASES, ROUTING_CASES
 from tests.acceptance.examples.cases_batch import CHECKPOINT_CASES, COMBINED_CASES
+from tests.acceptance.examples.cases_built_in import REMINDER_CASES
 from tests.acceptance.examples.cases_commerce import CHECKOUT_CASES, ORDER_CASES
 from tests.acceptance.examples.cases_math import MATH_CASES
 from tests.acceptance.examples.cases_payments import PAYMENT_CASES
@@ -11,6 +12,7 @@ from tests.acceptance.examples.cases_services import ETL_CASES, REGISTRATION_CAS
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 
 FOLDERS = sorted(path.parent for path in WORKFLOWS.glob("*/workflow.yaml"))
+WITH_HANDLERS = [folder for folder in FOLDERS if (folder / "handlers.py").is_file()]
 
 CASES = [
     *MATH_CASES,
@@ -26,4 +28,5 @@ CASES = [
     *COMBINED_CASES,
     *CHECKPOINT_CASES,
     *REPORT_CASES,
+    *REMINDER_CASES,
 ]

@@ -56,7 +56,7 @@ def unmoved(state: StepState) -> Moved:
     return (state, 0, ATTEMPTS, [])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CHANGES if kind != "cancel"])
+@pytest.mark.parametrize("kind", [kind for kind in CHANGES if kind not in ("cancel", "ahead")])
 def test_a_change_moves_a_step_as_the_table_says_or_not_at_all(lab: Lab, kind: str) -> None:
     move = CHANGES[kind]
     for state in StepState:

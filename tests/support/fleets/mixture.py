@@ -18,7 +18,7 @@ from tasker.services.submission.submit import Submission
 from tasker.services.workflows.files import load_plans
 from tasker.template.plan import Plan
 from tests.acceptance.examples.workflow_case import Case
-from tests.acceptance.examples.workflow_cases import CASES, FOLDERS
+from tests.acceptance.examples.workflow_cases import CASES, FOLDERS, WITH_HANDLERS
 from tests.support.fleets.fleet import ROOT
 
 ENVIRONMENT = "test"
@@ -73,5 +73,5 @@ def serving() -> list[str]:
     folders: list[Path] = [*FOLDERS, SLOW]
     namespaces = sorted({load_plans(folder)[0].namespace for folder in folders})
     return [part for name in namespaces for part in ("--namespace", name)] + [
-        part for folder in folders for part in ("--handlers", str(folder))
+        part for folder in [*WITH_HANDLERS, SLOW] for part in ("--handlers", str(folder))
     ]

@@ -26,6 +26,7 @@ BY_HAND = {
         paths.STEP_FAIL_UNSERVED,
     ],
     "expire": [paths.STEP_FAIL_UNSTARTED, paths.STEP_FAIL_UNSERVED, paths.STEP_FAIL, paths.STEP_EXPIRE_RETRY],
+    "ahead": [paths.STEP_RUN_AHEAD],
     "release": [paths.STEP_RELEASE],
     "defer": [paths.STEP_DEFER],
     "snooze": [paths.STEP_DEFER],

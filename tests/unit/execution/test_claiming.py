@@ -351,3 +351,13 @@ async def test_after_an_error_processes_come_back_at_different_times_and_somebod
     assert bench.lost == 1
     with pytest.raises(KeyError):
         bench.worker.inputs.require("task")  # the server that is there now may have forgotten what the old one said
+
+
+async def test_steps_that_were_sent_again_are_announced_with_their_time() -> None:
+    bench = Bench(joined=True)
+    later: dict[str, float] = {}
+    bench.claimer._on_delayed = later.update
+    bench.database.answers = [{"popped": 1, "later": {"s": 500}}]
+    with running(bench):
+        await bench.asleep()
+    assert later == {"s": 500}

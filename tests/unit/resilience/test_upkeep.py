@@ -154,6 +154,21 @@ async def test_whoever_was_to_be_woken_when_the_server_was_away_is_woken_once_it
     await running(rig, look)
 
 
+async def test_workers_are_woken_when_a_message_that_was_sent_again_is_visible() -> None:
+    rig = Rig()
+    rig.schedule.wake_later({"one": 500.0, "two": 900.0})
+    await rig.upkeep.wake_sleepers()
+    assert rig.said == [], "nobody could claim it yet"
+
+    rig.clock.seconds += 0.5
+    await asyncio.wait_for(rig.schedule.wait(3600), PATIENCE)
+    await rig.upkeep.wake_sleepers()
+    await rig.upkeep.wake_sleepers()
+
+    assert rig.said == ["select tasker.wake_steps_v1(%s::uuid[])"], "once"
+    assert rig.schedule.take_steps() == [], "the other one is later"
+
+
 async def test_a_process_begins_with_its_work_and_looks_for_retries_and_sweeps_a_moment_later() -> None:
     rig = Rig()
 

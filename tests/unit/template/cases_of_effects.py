@@ -280,6 +280,46 @@ EFFECTS = (
             "- {name: c, handler: h, type: deferred_convergence, dependencies: [b, undo]}"
         ),
     ),
+    Case(
+        "T130",
+        top("input_schema: {properties: {a: {}}, additionalProperties: false}\ndebounce: {key: «input.b», wait: 5s}"),
+        "properties of the input: `a`",
+        top("debounce: {key: input.b, wait: 5s}"),
+    ),
+    Case("T131", top("debounce: {wait: «0s»}"), "more than 0s", top("debounce: {wait: 1s}")),
+    Case(
+        "T131",
+        top("debounce: {wait: 1m, max_wait: «30s»}"),
+        "`max_wait` is shorter than `wait`, 60s",
+        top("debounce: {wait: 1m, max_wait: 1m}"),
+    ),
+    Case(
+        "T131",
+        top("input_schema: {properties: {a: {}}, additionalProperties: false}\ndebounce: {wait: 5s, keep: «collect»}"),
+        "no property `collected`",
+        top(
+            "input_schema: {properties: {collected: {}}, additionalProperties: false}\n"
+            "debounce: {wait: 5s, keep: collect}"
+        ),
+    ),
+    Case(
+        "T131",
+        top("input_schema: «{required: [collected]}»\ndebounce: {wait: 5s, keep: collect}"),
+        "`collected` is required, and no submission has it",
+        top("input_schema: {required: [a]}\ndebounce: {wait: 5s, keep: collect}"),
+    ),
+    Case(
+        "T132",
+        top("debounce: {wait: 5s}\nunique: «while_running»"),
+        "exclude each other",
+        top("debounce: {wait: 5s}"),
+    ),
+    Case(
+        "T132",
+        top("debounce: {wait: 5s}\nidentity_strategy: «strict»"),
+        "leave it out",
+        top("debounce: {wait: 5s}\nidentity_strategy: always_unique"),
+    ),
     Case("T116", top("tenant: {from: «tenant»}"), "input.customer.id", top("tenant: input.tenant")),
     Case("T120", top("priority: «hihg»"), "did you mean `high`?", top("priority: high")),
     Case("T120", top("priority: «1.5»"), "a whole number from", top("priority: -3")),

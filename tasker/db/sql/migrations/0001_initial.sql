@@ -84,6 +84,7 @@ create table tasker.templates (
   roots           int[] not null,         -- ordinals of the steps that are ready at once
   fairness        text[],                 -- the place of the value in the input that names the flow of a task
   -- those of all its steps together; 2: its steps have the age of their task, 32: its tasks have a unique key,
+  -- 64: its tasks have a debounce key,
   -- 512: the ends of its tasks are events
   gates           int not null default 0,
   plan            jsonb not null,
@@ -116,8 +117,8 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- Conditions beside its parents that a step must meet before it starts, as bits (1: limits, 4: a time),
-  -- and 16: a failure of it does not simply end the task. A template and its tasks
+  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker), and 16: its task
+  -- may go on after a failure of it. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -125,6 +126,7 @@ create table tasker.template_steps (
   not_before      jsonb,                  -- {time}, or the place of a time: {input: [name...]} or {step, path: [name...]}
   requires        text[] not null default '{}',   -- tags that its worker must have
   slots           int not null default 1,         -- of its worker, while it runs
+  wait            jsonb,                  -- for what it waits, as in the plan; null: a worker runs it
   primary key (template_id, ordinal)
 );
 
@@ -155,7 +157,8 @@ create table tasker.template_events (
 -- ==== Tasks and steps ====
 
 -- Tasks. Hot. `total` = done + failed + cancelled + active + retrying + pending; pending is the remainder,
--- and `held` of the pending are ready but wait for room in the queue. Terminal states set `complete`.
+-- and `held` of the pending are ready but wait for room in the queue, `suspended` of the active are in progress
+-- without a worker (step_waits). Terminal states set `complete`.
 create table tasker.tasks (
   task_uuid       uuid primary key,
   named_task_uuid uuid not null,
@@ -176,6 +179,7 @@ create table tasker.tasks (
   active          int not null default 0,
   retrying        int not null default 0,
   held            int not null default 0,
+  suspended       int not null default 0,
   created_at      timestamptz not null,
   updated_at      timestamptz not null,
   completed_at    timestamptz,
@@ -185,8 +189,8 @@ create table tasker.tasks (
   tenant          text,                     -- for whom it runs; null: nobody in particular
   outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
-  waits           boolean not null generated always as   -- open or not: for room, a retry, an operator
-    (active = 0 and (held > 0 or retrying > 0 or state = 'blocked_by_failures')) stored,
+  waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
+    (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
   trouble         text generated always as (case when complete and state <> 'complete' then state end) stored
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
@@ -217,6 +221,21 @@ create table tasker.unique_keys (
   primary key (namespace_id, template, value)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index unique_keys_of_task on tasker.unique_keys (task_uuid);   -- prune_v1
+
+-- The task of each value of a debounce key, by template in all its versions: until it begins, submissions of the same
+-- key are merged into it (merge_debounced).
+create table tasker.debounces (
+  namespace_id   int not null,
+  template       text not null,
+  value          text not null,
+  task_uuid      uuid not null,
+  latest_at      timestamptz not null,        -- it begins by then, however many submissions follow
+  submits        int not null default 0,      -- number of submissions of the task
+  merged         text[] not null default '{}',  -- identities of the last ones
+  moves_deadline boolean not null,            -- whether its deadline counts from its start
+  primary key (namespace_id, template, value)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index debounces_of_task on tasker.debounces (task_uuid);   -- prune_v1, explain_v1
 
 -- Lists of a tenant's tasks, in their order. A task without a tenant costs nothing here.
 create index tasks_of_tenant on tasker.tasks (tenant, task_uuid) where tenant is not null;
@@ -299,16 +318,36 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
 -- of a task (`x`) remains when the task begins or ends, and does nothing then. A task that gives way to others under a
 -- limit of tasks (`c`) is cancelled as soon as it is free. The deadline of a task (`d`) exists while the task is open
--- and its deadline has not passed. A schedule that will do something has a timer, too (`s`).
+-- and its deadline has not passed. A schedule that will do something has a timer, too (`s`), and so has a suspended
+-- step whose wait ends at a time (`w`).
 create table tasker.timers (
   subject   uuid not null,     -- the step; for an expiry, a cancel and a deadline the task, for `s` the schedule
-  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's')),
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w')),
   due_at    timestamptz not null,
   task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
   primary key (subject, kind)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index timers_due on tasker.timers (due_at);   -- due_v1: what is due, and when the next one is
+
+-- What suspended steps wait for: in progress without a worker, a lease, a message, or a place in the queue. A step has an
+-- open wait if and only if it is suspended, and it is that of its claim token: any change of the step grows the token
+-- and ends the wait in the same write (end_waits). Ended waits are kept with their task, as the record.
+create table tasker.step_waits (
+  workflow_step_uuid uuid not null,
+  token        bigint not null,            -- the step's claim token: ends the wait with it
+  nth          int not null,               -- of the waits of one step, of which the first that ends counts
+  task_uuid    uuid not null,
+  kind         "char" not null check (kind in ('w', 'e', 'a', 'c', 'h')),   -- time, event, approval, child, handler
+  since        timestamptz not null,
+  until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
+  ended_at     timestamptz,
+  outcome      text check ((outcome is null) = (ended_at is null)),
+  detail       jsonb,
+  primary key (workflow_step_uuid, token, nth)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
+create index step_waits_of_task on tasker.step_waits (task_uuid);
 
 
 -- ==== Limits ====
@@ -987,22 +1026,26 @@ create type tasker.judged_change as (
 create type tasker.judgement as (
   changes tasker.judged_change[], refused boolean, grows boolean, unserved boolean, fails boolean, drops boolean,
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
-  limited boolean                            -- a task among them has steps with limits
+  limited boolean,                           -- a task among them has steps with limits
+  resumed boolean,                           -- a suspended step moves
+  ahead boolean                              -- a step that was never placed ends with its parent
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (
-  task_uuid uuid, done int, failed int, cancelled int, active int, retrying int, held int, started int
+  task_uuid uuid, done int, failed int, cancelled int, active int, retrying int, held int, started int,
+  suspended int
 );
 -- A step that lost parents or is to run (again).
 create type tasker.ready_step as (
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   ready boolean, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean
 );
--- A ready step with its place: claim, enqueue, hold or wait.
+-- A ready step with its place: claim, enqueue, hold, suspend or wait.
 create type tasker.placed_step as (
   step_uuid uuid, task_uuid uuid, namespace_id int, template_id int, ordinal int, name text, priority int, met int,
   place text, path text, from_state text, token bigint, attempt int, sort_key int, moved boolean, timeout_ms bigint,
   held_rank int, paused boolean,
-  begins_at timestamptz,  -- with place `hold`: it waits for this time, not for room
+  -- with place `hold`: it waits for this time, not for room; with `suspend`: when its wait ends by itself
+  begins_at timestamptz,
   limited boolean         -- with place `hold`: it waits for a permit, not for room
 );

@@ -17,7 +17,8 @@ t.task_uuid, t.named_task_uuid, ns.name as namespace, nt.name as template, nt.ve
     where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at,
   case when t.waits then (select min(m.due_at) from tasker.timers m
     where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
-      and m.kind in ('r', 'b')) end as waits_until,
+      and m.kind in ('r', 'b', 'w')) end as waits_until,
+  case when t.suspended > 0 then tasker.waiting_for(t.task_uuid) else '{}' end as waiting_for,
   t.total, t.done, t.failed, t.cancelled, t.active, t.retrying,
   t.held - case when t.held > 0 then (select count(*) from tasker.timers m
     where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')

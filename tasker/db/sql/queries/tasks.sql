@@ -190,7 +190,9 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
     order by p.pause_id limit 1) end as paused,
   case when t.waits then (select min(m.due_at) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
-        and m.kind in ('r', 'b')) end as waits_until, t.outcome
+        and m.kind in ('r', 'b', 'w')) end as waits_until,
+  case when t.suspended > 0 then tasker.waiting_for(t.task_uuid) else '{}' end as waiting_for,
+  t.outcome
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

@@ -1,12 +1,13 @@
--- Every open task with the time since anything moved it, its limit, and the excuse for it to rest. The clock
--- of a task starts with its last write, so a task that moves never ages, whatever its state; that of a task
--- that only waits for a time starts then. The age of a task counts from its creation, or the time that it was
--- submitted for, from the last operator action that restarted it, and, unless its template limits the age,
--- from the last time that one of its steps waited for (a retry, a delay, a snooze). A task with a deadline of
--- its own is never too old for the fleet's limit. Excuses do not apply to a limit set by the template. To the
--- fleet's limits these apply: a step that runs within its time limit on a live worker, a parked result, and
--- steps in the queue, or waiting for a permit, for workers that are alive. A pause stops every clock. Steps
--- are read only of tasks near a limit.
+-- Every open task with the time since anything moved it, its limit, and the excuse for it to rest. The
+-- clock of a task starts with its last write, so a task that moves never ages, whatever its state; that of
+-- a task that only waits for a time starts then, and that of one that waits for an event does not start.
+-- The age of a task counts from its creation, or the time that it was submitted for, from the last
+-- operator action that restarted it, and, unless its template limits the age, from the last time that one
+-- of its steps waited for (a retry, a delay, a snooze). A task with a deadline of its own is never too old
+-- for the fleet's limit. Excuses do not apply to a limit set by the template. To the fleet's limits these
+-- apply: a step that runs within its time limit on a live worker, a parked result, and steps in the queue,
+-- or waiting for a permit, for workers that are alive. A pause stops every clock. Steps are read only of
+-- tasks near a limit.
 create or replace view tasker.v_task_state_analysis as
 select a.*,
   case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'
@@ -47,8 +48,8 @@ from (
           then m.lifecycle->>'max_steps_in_process_minutes' end)::double precision as own,
       (m.lifecycle->>'max_duration_minutes')::double precision as own_age) c) l
   left join lateral (
-    select max(s.due_at) filter (where s.due_at > t.updated_at and t.active = 0) as rests_until,
-      max(s.due_at) filter (where s.due_at > t.updated_at) as due_at,
+    select max(e.at) filter (where e.at > t.updated_at and t.active = t.suspended) as rests_until,
+      max(e.at) filter (where e.at > t.updated_at) as due_at,
       bool_or(s.state = 'in_progress' and s.deadline_at >= tasker.now()
         and exists (select from tasker.workers w
         where w.worker_uuid = s.worker_uuid and w.lease_until > tasker.now())) as runs_in_time,
@@ -59,6 +60,8 @@ from (
     bool_or(b.paused or b.namespace_id = any ((select tasker.paused_namespaces())::int[])) as paused
     from tasker.workflow_steps s
     left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
+    cross join lateral (select case when s.due_at is null and tasker.is_suspended(s.state, s.worker_uuid)
+      then tasker.now() else s.due_at end as at) e   -- a step may wait for ever
     where (tasker.now() - t.updated_at >= 0.8 * l.threshold_minutes * interval '1 minute'
         or tasker.now() - t.created_at >= 0.8 * l.max_age_minutes * interval '1 minute')
       and s.task_uuid = t.task_uuid and not tasker.step_is_ended(s.state)

@@ -88,6 +88,7 @@ async def submit(request: Request, namespace: str, name: str, version: str) -> R
         problem = problem_of(error)
         return _page(request, plan, filled, problem["status"], problem)
     message = "A task with this unique key runs: this one." if submitted.unique else "The task is submitted."
+    message = "Merged into the task of this debounce key: this one." if submitted.debounced else message
     return redirect(request, f"tasks/{submitted.task_uuid}", message)
 
 

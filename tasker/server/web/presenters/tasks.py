@@ -45,6 +45,7 @@ OPTIONS = {
     "source": "source-system",
     "tenant": "tenant",
     "outcome": "outcome",
+    "waiting": "waiting-for",
     "correlation": "correlation-id",
     "fingerprint": "fingerprint",
     "field": "field",
@@ -65,6 +66,7 @@ class Search(AddressWords):
     source: str = ""
     tenant: str = ""
     outcome: str = ""
+    waiting: str = ""
     correlation: str = ""
     fingerprint: str = ""
     field: str = ""
@@ -99,6 +101,7 @@ class Search(AddressWords):
             source_system=self.source or None,
             tenant=self.tenant or None,
             outcome=self.outcome or None,
+            waiting_for=self.waiting or None,
             tags=self.tag.split(),
             correlation_id=checked(self.correlation) if self.correlation else None,
             created_after=self._after(now),

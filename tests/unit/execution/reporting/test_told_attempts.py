@@ -27,7 +27,8 @@ def attempt(bench: Bench) -> Attempt:
 
 def test_a_start_is_told_with_all_that_was_claimed(bench: Bench) -> None:
     heard: list[AttemptStarted] = []
-    assert AttemptListener(heard.append, None, lambda: NOW).started(attempt(bench)) == heard[0]
+    of = attempt(bench)
+    assert AttemptListener(heard.append, None, lambda: NOW).started(of.claim, of.plan) == heard[0]
     assert asdict(heard[0]) == {
         "task_uuid": "01900000-0000-7000-8000-000000000002",
         "step_uuid": "01900000-0000-7000-8000-000000000001",
@@ -50,7 +51,7 @@ def test_an_end_is_told_with_what_the_attempt_came_to(bench: Bench) -> None:
     heard: list[AttemptEnded] = []
     of, times = attempt(bench), iter([NOW, LATER, LATER, LATER])
     teller = AttemptListener(None, heard.append, lambda: next(times))
-    started = teller.started(of)
+    started = teller.started(of.claim, of.plan)
     teller.ended(started, Result(of.claim, of.plan, 12, Success(JsonText("{}"))))
     teller.ended(started, Result(of.claim, of.plan, 9, Failure("no answer", "timeout", retryable=True)))
     teller.ended(started, ClaimReleased(of.claim))

@@ -51,9 +51,10 @@ as $$
     left join (select x.slice, sum(x.submitted) as submitted, sum(x.ended) as ended, sum(x.failed) as failed
       from moment x group by x.slice) m on m.slice = g.slice
   ), open as materialized (
-    select t.namespace_id, count(*) filter (where t.active > 0) as running,
-      count(*) filter (where t.active = 0) as waiting
-    from (select x.namespace_id, x.active from tasker.tasks x where not x.complete order by x.task_uuid desc
+    select t.namespace_id, count(*) filter (where t.active > t.suspended) as running,
+      count(*) filter (where t.active = t.suspended) as waiting
+    from (select x.namespace_id, x.active, x.suspended from tasker.tasks x where not x.complete
+      order by x.task_uuid desc
       limit (select a.tasks from asked a)) t group by t.namespace_id
   ), letters as materialized (
     select d.namespace, count(*) as dead_letters

@@ -1,10 +1,12 @@
--- Decides the place of each step that lost a parent or is to run: `claim` (handed off to the caller, while it
--- has slots and serves the step), `enqueue` (while the namespace has room), `hold` (beyond the enqueue
--- window, or until its time) or `wait` (parents are missing). A step with a time waits for it once, when it
--- becomes ready: not again when it is released, retried or reset. Paused steps are backlogged too, and marked
--- unless their whole namespace is paused. Urgent tasks come first, then the order of the template. A released
--- step (`unhold`) may use the whole window, others only tasker.window_room. In an ordered namespace nothing
--- is enqueued: a step is backlogged unless it is handed off, and it is not while more urgent ones wait.
+-- Decides the place of each step that lost a parent or is to run: `claim` (handed off to the caller, while
+-- it has slots and serves the step), `enqueue` (while the namespace has room), `hold` (beyond the enqueue
+-- window, or until its time), `suspend` (it waits by itself, without a worker) or `wait` (parents are
+-- missing). A suspended step needs no room, and no pause stops it. A step with a time waits for it once,
+-- when it becomes ready: not again when it is released, retried or reset. Paused steps are backlogged too,
+-- and marked unless their whole namespace is paused. Urgent tasks come first, then the order of the
+-- template. A released step (`unhold`) may use the whole window, others only tasker.window_room. In an
+-- ordered namespace nothing is enqueued: a step is backlogged unless it is handed off, and it is not while
+-- more urgent ones wait.
 create or replace function tasker.place_ready(p_ready tasker.ready_step[], p_slots int, p_namespaces int[],
   p_unserved text[], p_window int, p_timeout_ms bigint,
   p_judged tasker.judged_change[]) returns tasker.placed_step[]
@@ -17,6 +19,7 @@ declare
   v_begun uuid[];          -- steps whose time has come: they pass none that wait for room
   v_times jsonb := '{}';   -- by step, if it is later than now
   v_limited uuid[] := '{}';   -- steps that wait for a permit
+  v_waits jsonb := '{}';      -- by step that is suspended: until when, or null
   v_ordered int[];            -- namespaces
   v_outranked uuid[] := '{}'; -- steps that let a more urgent one pass
 begin
@@ -50,11 +53,16 @@ if v_gated then
   v_limited := array(select r.step_uuid from unnest(p_ready) r
     join tasker.template_steps ts on ts.template_id = r.template_id and ts.ordinal = r.ordinal
     where r.ready and ts.gates & 1 <> 0 and tasker.path_end(r.path) <> 'enqueued'
-      and r.step_uuid <> all (v_paused)
+      and (r.step_uuid <> all (v_paused) or ts.gates & 8 <> 0)
       and not v_times ? r.step_uuid::text and tasker.lacks_permit(r.step_uuid, r.template_id, r.ordinal));
+  select coalesce(jsonb_object_agg(r.step_uuid, tasker.wait_ends_at(r.task_uuid, ts.wait, tasker.now(),
+    p_judged)), '{}')
+  into v_waits from unnest(p_ready) r
+  join tasker.template_steps ts on ts.template_id = r.template_id and ts.ordinal = r.ordinal
+  where r.ready and ts.gates & 8 <> 0 and not v_times ? r.step_uuid::text and r.step_uuid <> all (v_limited);
 end if;
 -- usually all ready steps are handed off to the caller, and the room of the queue is not needed
-if cardinality(v_paused) = 0 and v_times = '{}' and cardinality(v_limited) = 0
+if cardinality(v_paused) = 0 and v_times = '{}' and v_waits = '{}' and cardinality(v_limited) = 0
     and cardinality(v_outranked) = 0 then
   select case when bool_and(tasker.path_end(r.path) <> 'enqueued'
       and (not r.ready or r.namespace_id = any (p_namespaces)
@@ -84,31 +92,36 @@ select array_agg(q::tasker.placed_step) into v_answer from (
       case when z.claimed then coalesce((select ts.timeout_ms from tasker.template_steps ts
         where ts.template_id = z.template_id and ts.ordinal = z.ordinal), p_timeout_ms) end,
       row_number() over (partition by z.task_uuid order by z.step_uuid)::int,
-      z.begins_at is null and z.paused
-        and tasker.narrowly_paused(z.namespace_id, z.template_id, z.ordinal, z.task_uuid), z.begins_at,
+      z.begins_at is null and z.paused and not z.suspended
+        and tasker.narrowly_paused(z.namespace_id, z.template_id, z.ordinal, z.task_uuid),
+      case when z.suspended then greatest((v_waits->>z.step_uuid::text)::timestamptz, tasker.now())
+        else z.begins_at end,
       z.limited
     from (
       select y.*,
         row_number() over (partition by y.namespace_id, y.ready, y.claimed, y.paused, y.limited,
-          y.begins_at is null order by y.priority desc, y.step_uuid) as queue_rank,
+          y.suspended, y.begins_at is null order by y.priority desc, y.step_uuid) as queue_rank,
         case when y.moved and y.from_state = 'pending' and y.step_uuid <> all (v_begun) then v.room
           else v.window_room end as room
       from (
-        select r.*, m.paused, m.begins_at, m.limited,
+        select r.*, m.paused, m.begins_at, m.limited, m.suspended,
           m.mine and row_number() over (partition by m.mine order by r.priority desc,
             r.step_uuid) <= p_slots as claimed
         from unnest(p_ready) r
         cross join lateral (select (v_times->>r.step_uuid::text)::timestamptz as begins_at,
           r.step_uuid = any (v_paused) as paused, r.step_uuid = any (v_limited) as limited,
+          v_waits ? r.step_uuid::text as suspended,
           p_slots > 0 and r.ready and not v_times ? r.step_uuid::text and r.namespace_id = any (p_namespaces)
+            and not v_waits ? r.step_uuid::text
             and r.step_uuid <> all (v_paused) and r.step_uuid <> all (v_outranked)
           and r.step_uuid <> all (v_limited) and tasker.path_end(r.path) <> 'enqueued'
-          and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (begins_at, paused, limited, mine)
+          and (r.template_id || ':' || r.ordinal) <> all (p_unserved)) as m (begins_at, paused, limited,
+          suspended, mine)
       ) y
       join rooms v on v.id = y.namespace_id
     ) z
-    cross join lateral (select case when not z.ready then 'wait' when z.claimed then 'claim'
-      when z.namespace_id = any (v_ordered) then 'hold'
+    cross join lateral (select case when not z.ready then 'wait' when z.suspended then 'suspend'
+      when z.claimed then 'claim' when z.namespace_id = any (v_ordered) then 'hold'
       when tasker.path_end(z.path) = 'enqueued' or z.queue_rank <= z.room and not z.paused and not z.limited
         and z.begins_at is null then 'enqueue' else 'hold' end) as w (place)) q;
   return v_answer;

@@ -43,7 +43,7 @@ begin
     from unnest(p_judged) j where j.to_state = 'waiting_for_retry'
     union all
     select p.step_uuid, 'b', p.begins_at, p.task_uuid, p.token from unnest(p_placed) p
-    where p.begins_at is not null
+    where p.begins_at is not null and p.place = 'hold'
     on conflict (subject, kind) do update set due_at = excluded.due_at, token = excluded.token
   )
   insert into tasker.ready_backlog (workflow_step_uuid, task_uuid, namespace_id, rank, paused, priority,

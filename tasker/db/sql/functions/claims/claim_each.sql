@@ -22,9 +22,10 @@ begin
     begin
       v_part := jsonb_strip_nulls(tasker.claim_v1(v_args
           || jsonb_build_object('steps', jsonb_build_array(v_step))));
-      v_answer := v_answer || (v_part - '{claims,send,verdicts,dead}'::text[]) || jsonb_build_object(
+      v_answer := v_answer || (v_part - '{claims,send,later,verdicts,dead}'::text[]) || jsonb_build_object(
         'claims', v_answer->'claims' || coalesce(v_part->'claims', '[]'),
         'send', v_answer->'send' || coalesce(v_part->'send', '[]'),
+        'later', coalesce(v_answer->'later', '{}') || coalesce(v_part->'later', '{}'),
         'verdicts', v_answer->'verdicts' || coalesce(v_part->'verdicts', '{}'),
         'dead', (v_answer->>'dead')::int + coalesce((v_part->>'dead')::int, 0));
     exception when data_exception or integrity_constraint_violation or program_limit_exceeded then

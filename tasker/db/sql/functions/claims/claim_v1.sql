@@ -10,7 +10,7 @@
 --   (tasker.own_inputs), known: [task...]: tasks whose inputs are not returned, each: true after a claim that
 --   was refused for a value of one of its steps (tasker.claim_each)}
 -- Returns: claims, dead (count), verdicts {step: unknown|held}, send (steps not served here: sent again after
---   a moment), the tasks and ancestors' results that the claims need, once each, and `release` (see
+--   a moment), later {step: milliseconds after which its message is visible; tasker.wake_steps_v1}, the tasks and ancestors' results that the claims need, once each, and `release` (see
 --   tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -149,7 +149,9 @@ begin
       where not p_args->'known' ? (c->>'task'));
   end if;
   return v_claims - 'counted'
-    || jsonb_build_object('dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused)
+    || jsonb_build_object('dead', nullif(v_dead, 0), 'verdicts', v_verdicts, 'send', v_refused,
+      'later', (select jsonb_object_agg(r->>'step', r->'delay_ms') from jsonb_array_elements(v_refused) r
+        where r ? 'delay_ms'))
     || tasker.shared_inputs(coalesce(v_found, '{}'))
     || tasker.releasable(p_args);
 end

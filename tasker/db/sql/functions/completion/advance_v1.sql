@@ -24,7 +24,8 @@
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
 --   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for
---   its time, waiters {task: waiter to notify of its end after the commit (notify_waiters_v1)}.
+--   its time, or ends its wait, waiters {task: waiter to notify of its end after the commit
+--   (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -53,6 +54,7 @@ declare
   v_send jsonb;
   v_wake jsonb;
   v_held boolean;
+  v_suspends boolean;
   v_begins timestamptz;
   v_notes jsonb;   -- by step
   v_change record;
@@ -111,6 +113,7 @@ begin
       select g.task_uuid, coalesce(g.expand, '[]') as expand
       from tasker.requested_changes(p_args) g join unnest(v_judged) j on j.step_uuid = g.step_uuid
       where g.graph_version is not null
+      order by g.step_uuid   -- as refuse_ahead counts them
     loop
       v_free := v_free + tasker.expand_step(v_change.task_uuid, v_change.expand, v_now);
       v_grown := v_grown || v_change.task_uuid;
@@ -193,9 +196,9 @@ begin
       attempts = c.attempt, sort_key = s.sort_key + tasker.path_length(c.path),
       worker_uuid = case when c.claimed then v_worker when c.leaves then null else s.worker_uuid end,
       started_at = case when c.claimed then v_now when c.leaves then null else s.started_at end,
-      deadline_at = case when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms)
-        when c.ends or c.leaves then null else s.deadline_at end,
-      due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then null
+      deadline_at = case when c.ends or c.leaves then null
+        when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms) else s.deadline_at end,
+      due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then c.begins_at
         else coalesce(c.begins_at, s.due_at) end,
       settled = coalesce(c.settled, s.settled),
       hinted_at = case when c.enqueued then v_now else s.hinted_at end,
@@ -204,7 +207,8 @@ begin
     from (
       -- Steps of the batch that ended or wait.
       select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends,
-        false as leaves, false as claimed, false as enqueued, null::bigint as timeout_ms,
+        false as leaves, tasker.kind_runs_ahead(j.kind) as claimed, false as enqueued,
+        null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,
         null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid,
         j.duration_ms, j.note, j.settled
@@ -237,15 +241,21 @@ begin
         case when p.attempt > 1 then tasker.needs_isolation(p.task_uuid, p.step_uuid, p.attempt) end,
         case when p.attempt > 0 then tasker.ran_ms(p.step_uuid, p.template_id, p.ordinal) end)
         order by p.priority desc, p.step_uuid) filter (where p.place = 'claim'),
-      bool_or(p.place = 'hold'), min(p.begins_at),
+      bool_or(p.place = 'hold'), bool_or(p.place = 'suspend'), min(p.begins_at),
       jsonb_agg(distinct jsonb_build_object('namespace', ns.name)) filter (where p.place = 'hold'
         and ns.ordered and p.begins_at is null and not p.limited and not p.paused)
-    into v_send, v_claims, v_held, v_begins, v_wake
+    into v_send, v_claims, v_held, v_suspends, v_begins, v_wake
     from unnest(v_placed) p join tasker.task_namespaces ns on ns.namespace_id = p.namespace_id;
   end if;
 
+  if v_all.resumed then
+    perform tasker.end_waits(v_judged, v_now);
+  end if;
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
+  if v_suspends then   -- after the timers of these steps are deleted
+    perform tasker.begin_waits(v_placed, v_now);
+  end if;
   if v_all.limited then   -- permits that ended with this write go to the next steps in the same commit
     v_granted := tasker.hand_on_permits(v_judged, v_placed, p_args, coalesce(jsonb_array_length(v_claims), 0),
       coalesce(v_ended->'finished', '{}'));

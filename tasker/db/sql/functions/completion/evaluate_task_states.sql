@@ -20,24 +20,26 @@ begin
   select array_agg(row(n.*)::tasker.task_change) into v_changes
   from (
     select m.task_uuid, sum(m.done)::int, sum(m.failed)::int, sum(m.cancelled)::int, sum(m.active)::int,
-      sum(m.retrying)::int, sum(m.held)::int, sum(m.started)::int
+      sum(m.retrying)::int, sum(m.held)::int, sum(m.started)::int, sum(m.suspended)::int
     from (
       select j.task_uuid, tasker.step_satisfies(j.to_state, j.settled)::int as done,
         (j.to_state = 'error' and j.settled is null)::int - (j.from_state = 'error')::int as failed,
         (j.to_state = 'cancelled' and j.settled is null)::int as cancelled,
         -tasker.step_is_active(j.from_state)::int as active,
         (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying,
-        0 as held, 0 as started
+        0 as held, 0 as started,
+        -tasker.is_suspended(j.from_state, j.worker_uuid)::int as suspended
       from unnest(p_judged) j where not tasker.kind_leaves_task(j.kind)
       union all
       select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int,
-        (p.place <> 'hold')::int
-      from unnest(p_placed) p where p.place in ('claim', 'enqueue', 'hold') and p.from_state <> 'in_progress'
+        (p.place <> 'hold')::int, (p.place = 'suspend')::int
+      from unnest(p_placed) p
+      where p.place in ('claim', 'enqueue', 'hold', 'suspend') and p.from_state <> 'in_progress'
       union all   -- claims that are released to the backlog
-      select p.task_uuid, 0, 0, 0, -1, 0, 1, 0
+      select p.task_uuid, 0, 0, 0, -1, 0, 1, 0, 0
       from unnest(p_placed) p where p.place = 'hold' and p.from_state = 'in_progress'
       union all
-      select u, 0, 0, 0, 0, 0, -1, 0 from unnest(v_unheld) u
+      select u, 0, 0, 0, 0, 0, -1, 0, 0 from unnest(v_unheld) u
     ) m group by m.task_uuid
   ) n;
   v_ended := tasker.evaluate_tasks(v_changes, coalesce(p_args->>'on_blocked', 'give_up'),

@@ -31,13 +31,14 @@ begin
       from (
         select t.task_uuid, t.state, t.total, t.done + d.done as done, t.failed + d.failed as failed,
           t.cancelled + d.cancelled as cancelled, t.active + d.active as active,
-          t.retrying + d.retrying as retrying, t.held + d.held as held, d.started
+          t.retrying + d.retrying as retrying, t.held + d.held as held, d.started,
+          t.suspended + d.suspended as suspended
         from unnest(p_changes) d join tasker.tasks t on t.task_uuid = d.task_uuid offset 0) c
       offset 0) k   -- offset: later references use the column instead of a copy of its expression
   ), moved as (
     update tasker.tasks t set
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying,
-      held = n.held, state = case n.path when '' then t.state else n.target end,
+      held = n.held, suspended = n.suspended, state = case n.path when '' then t.state else n.target end,
       complete = tasker.task_is_final(case n.path when '' then t.state else n.target end),
       outcome = case when n.target = 'complete' and t.gates & 16 <> 0 then tasker.outcome_of(t.task_uuid)
         else t.outcome end,

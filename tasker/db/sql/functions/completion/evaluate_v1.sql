@@ -34,7 +34,8 @@ begin
         (count(*) filter (where tasker.step_is_active(s.state)) - t.active)::int as active,
         (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
         (count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) - t.held)::int as held,
-        0 as started
+        0 as started, (count(*) filter (where tasker.is_suspended(s.state, s.worker_uuid))
+          - t.suspended)::int as suspended
       from unnest(v_tasks) v (id) join tasker.tasks t on t.task_uuid = v.id
       join tasker.workflow_steps s on s.task_uuid = t.task_uuid
       left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid

@@ -27,8 +27,11 @@ begin
     bool_or(v.note ?| '{unserved,unreadable}'), bool_or(v.error is not null),
     bool_or(tasker.kind_drops_result(v.kind)), bool_or(v.unmet > 0),
     bool_or(tasker.step_is_to_run(tasker.path_end(v.path))),
-    bool_or(tasker.step_is_timed(v.state) or tasker.path_end(v.path) = 'waiting_for_retry'),
-    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0)
+    bool_or(tasker.step_is_timed(v.state) and not tasker.kind_runs_ahead(v.kind)
+      or tasker.path_end(v.path) = 'waiting_for_retry'),
+    bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0),
+    bool_or(v.gates & 8 <> 0 and tasker.is_suspended(v.state, v.worker_uuid)),
+    bool_or(tasker.kind_runs_ahead(v.kind))
   into v_answer from (
     select q.*,
       case
@@ -39,7 +42,7 @@ begin
         when q.path is null then case q.state when 'cancelled' then 'cancelled' else 'stale' end
         when q.complete and not (q.task_state = 'error' and tasker.kind_reopens(q.kind)) then 'cancelled'
         when tasker.kind_needs_parents(q.kind) and q.unmet > 0 then 'stale'
-        when q.given_version <> q.graph_version then 'replan'
+        when q.given_version <> q.graph_version and not tasker.kind_runs_ahead(q.kind) then 'replan'
         when tasker.kind_settles(q.kind) and q.gates & 16 <> 0 and q.given_version is null and exists (
           select from tasker.template_steps ts where ts.template_id = q.template_id
             and ts.ordinal = q.ordinal and ts.gates & 16 <> 0) then 'replan'
@@ -66,7 +69,7 @@ begin
       order by s.workflow_step_uuid
       for no key update of s) q
     offset 0) v;   -- offset: each verdict is computed once, not for each reference to it
-  return v_answer;
+  return case when v_answer.ahead then tasker.refuse_ahead(p_args, v_answer) else v_answer end;
 end
 $$;
 

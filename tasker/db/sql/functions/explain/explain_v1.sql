@@ -107,7 +107,7 @@ as $$
       w.lease_until > tasker.now() as held, (select pause.of_ordinal from pause)->s.ordinal::text as pause,
       coalesce((select takers.of_ordinal from takers)->s.ordinal::text,
         (select fact.takers from fact)) as takers,
-      (select takers.of_ordinal from takers) ? s.ordinal::text as refused,
+      (select takers.of_ordinal from takers) ? s.ordinal::text as refused, n.kind as wait,
       case when s.state = 'pending'
         then (select parent.of_step from parent)->s.workflow_step_uuid::text end as parents
     from chosen s
@@ -117,6 +117,9 @@ as $$
       where s.state = 'pending' and x.workflow_step_uuid = s.workflow_step_uuid limit 1) l on true
     left join lateral (select x.lease_until from tasker.workers x
       where s.state = 'in_progress' and x.worker_uuid = s.worker_uuid limit 1) w on true
+    left join lateral (select x.kind from tasker.step_waits x
+      where tasker.is_suspended(s.state, s.worker_uuid) and x.workflow_step_uuid = s.workflow_step_uuid
+        and x.token = s.claim_token and x.ended_at is null limit 1) n on true
     left join lateral (select x.error from tasker.step_failures x where tasker.step_is_failed(s.state)
       and x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
       order by x.failure_id desc limit 1) f on true
@@ -133,13 +136,18 @@ as $$
       when tasker.step_is_parked(o.state) then case
         when (select results_pause from fact) is not null then 'result_paused'
         when (select orchestrators from fact) = 0 then 'parked_alone' else 'parked' end
+      when tasker.is_suspended(o.state, o.worker_uuid) then
+        case when o.wait is null then 'not_waiting' when o.due_at <= tasker.now() then 'wait_over'
+          else 'waits_' || tasker.wait_word(o.wait) end
       when o.state = 'in_progress' then case when o.held is not true then 'lost'
         when o.deadline_at < tasker.now() then 'overrun' else 'running' end
       when o.state = 'waiting_for_retry' then case
         when o.due_at is null or o.due_at <= tasker.now() then 'overdue'
         when o.snoozed then 'snoozed' when o.deferred is not null then 'deferred' else 'retry' end
       when o.state = 'pending' and o.due_at is not null then case when o.due_at <= tasker.now() then 'late'
-        when o.due_at = (select t.run_at from task t) then 'scheduled' else 'delayed' end
+        when o.due_at = (select t.run_at from task t) then case
+          when exists (select from tasker.debounces b where b.task_uuid = o.task_uuid) then 'debounced'
+          else 'scheduled' end else 'delayed' end
       when o.pause is not null then 'paused'
       when o.rule_id is not null then case when tasker.lacks_tokens(o.rule_id, o.value) then 'rated'
         else 'limited' end
@@ -167,6 +175,9 @@ as $$
         'max_attempts', j.max_attempts)
       when j.reason in ('running', 'overrun', 'lost')
         then jsonb_build_object('worker_uuid', j.worker_uuid, 'attempt', j.attempts)
+      when j.reason = 'debounced' then (select jsonb_build_object('submits', b.submits,
+          'latest_at', b.latest_at)
+        from tasker.debounces b where b.task_uuid = j.task_uuid)
       when j.reason in ('deferred', 'snoozed') then jsonb_build_object('why', j.deferred)
       when j.reason = 'paused' then jsonb_build_object('pause', j.pause)
       when j.reason = 'ended' then jsonb_build_object('state', j.state)
@@ -256,8 +267,10 @@ as $$
   ), numbered as (
     select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun',
         'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
-        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'scheduled',
-        'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused', e.reason) as nth
+        'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'not_waiting',
+        'wait_over', 'waits_person', 'waits_event', 'waits_child', 'waits_time', 'scheduled',
+        'debounced', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused',
+      e.reason) as nth
     from every e
   )
   select coalesce((select jsonb_build_object('task_uuid', t.task_uuid, 'namespace', t.namespace,

@@ -67,6 +67,9 @@ begin
     where m.subject = v_task.task_uuid or m.subject in (select o.workflow_step_uuid from open o)
   ), unlined as (
     delete from tasker.limit_waiters w using open o where w.workflow_step_uuid = o.workflow_step_uuid
+  ), waits as (
+    update tasker.step_waits w set ended_at = v_now, outcome = 'cancelled'
+    where v_task.gates & 8 <> 0 and w.task_uuid = v_task.task_uuid and w.ended_at is null
   ), permits as (
     delete from tasker.limit_permits p where v_task.gates & 1 <> 0
       and (p.subject = v_task.task_uuid or p.subject in (select o.workflow_step_uuid from open o))
@@ -74,7 +77,7 @@ begin
   ), counted as (
     update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now,
       updated_at = v_now, sort_key = t.sort_key + tasker.path_length(v_path), active = 0,
-      retrying = 0, held = 0, cancelled = t.cancelled + (select count(*) from moved),
+      retrying = 0, held = 0, suspended = 0, cancelled = t.cancelled + (select count(*) from moved),
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
@@ -86,7 +89,7 @@ begin
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token,
         'worker', m.worker_uuid))
-      filter (where m.from_state = 'in_progress'),
+      filter (where m.from_state = 'in_progress' and m.worker_uuid is not null),
     -count(*) filter (where m.from_state = 'enqueued'),
     (select array_agg(p.rule_id) from permits p), (select array_agg(p.value) from permits p)
   into v_running, v_counted, v_rules, v_values from moved m;

@@ -57,6 +57,7 @@ begin
 
   delete from tasker.ready_backlog b where b.workflow_step_uuid = any (v_steps);
   delete from tasker.timers m where m.subject = any (v_steps || v_tasks);
+  delete from tasker.step_waits w where w.task_uuid = any (v_tasks);
   delete from tasker.limit_waiters w where w.workflow_step_uuid = any (v_steps);
   delete from tasker.limit_permits p where p.subject = any (v_steps || v_tasks);
   delete from tasker.unserved_steps u where u.workflow_step_uuid = any (v_steps);
@@ -74,6 +75,7 @@ begin
   delete from tasker.task_moves m where m.task_uuid = any (v_tasks);
   delete from tasker.pauses p where p.task_uuid = any (v_tasks);
   delete from tasker.unique_keys k where k.task_uuid = any (v_tasks);
+  delete from tasker.debounces b where b.task_uuid = any (v_tasks);
   delete from tasker.tasks_dlq e where e.task_uuid = any (v_tasks);
   with items as (delete from tasker.dlq_replay_items i where i.task_uuid = any (v_tasks)
     returning i.replay_uuid)

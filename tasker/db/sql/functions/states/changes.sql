@@ -16,8 +16,8 @@ $$;
 -- The number of attempts after the change.
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
-  select case when p_kind in ('defer', 'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0
-    else p_attempts end
+  select case when p_kind = 'ahead' then least(p_attempts, 2147483646) + 1 when p_kind in ('defer',
+    'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
 $$;
 
 -- The path of a step whose worker parks its report for an orchestrator; null for other changes.
@@ -42,7 +42,7 @@ $$;
 -- True for the kinds of change marked in the table as `stores_result`.
 create or replace function tasker.kind_stores_result(p_kind text) returns boolean
 language sql immutable parallel safe as $$
-  select p_kind in ('complete', 'ok')
+  select p_kind in ('ahead', 'complete', 'ok')
 $$;
 
 -- True for the kinds of change marked in the table as `stores_failure`.
@@ -75,6 +75,12 @@ language sql immutable parallel safe as $$
   select p_kind = 'unhold'
 $$;
 
+-- True for the kinds of change marked in the table as `runs_ahead`.
+create or replace function tasker.kind_runs_ahead(p_kind text) returns boolean
+language sql immutable parallel safe as $$
+  select p_kind = 'ahead'
+$$;
+
 -- True for the kinds of change marked in the table as `notes_unserved`.
 create or replace function tasker.kind_notes_unserved(p_kind text) returns boolean
 language sql immutable parallel safe as $$
@@ -94,6 +100,7 @@ language sql immutable parallel safe as $$
     when 'claim' then case when p_path like '%E' then 'I' else 'EI' end
     when 'enqueue' then case when p_path like '%E' then '' else 'E' end
     when 'hold' then case when p_path like '%P' then '' else 'P' end
+    when 'suspend' then 'I'
     else '' end
 $$;
 
@@ -101,17 +108,17 @@ $$;
 create or replace function tasker.place_state(p_place text) returns text
 language sql immutable parallel safe as $$
   select case p_place when 'claim' then 'in_progress' when 'enqueue' then 'enqueued' when 'hold'
-    then 'pending' end
+    then 'pending' when 'suspend' then 'in_progress' end
 $$;
 
 -- The fencing token of claims of a step at this place.
 create or replace function tasker.place_token(p_place text, p_token bigint) returns bigint
 language sql immutable parallel safe as $$
-  select p_token + case when p_place = 'claim' then 1 else 0 end
+  select p_token + case when p_place in ('claim', 'suspend') then 1 else 0 end
 $$;
 
 -- The number of attempts after the change.
 create or replace function tasker.place_attempts(p_place text, p_attempts int) returns int
 language sql immutable parallel safe as $$
-  select case when p_place = 'claim' then least(p_attempts, 2147483646) + 1 else p_attempts end
+  select case when p_place in ('claim', 'suspend') then least(p_attempts, 2147483646) + 1 else p_attempts end
 $$;

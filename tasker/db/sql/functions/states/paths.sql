@@ -9,6 +9,7 @@ language sql immutable parallel safe as $$
     "fail": {"in_progress": "IXF", "enqueued_as_error_for_orchestration": "XF",
       "enqueued_for_orchestration": "OF", "pending": "PF", "enqueued": "EF"},
     "expire": {"pending": "PF", "enqueued": "EF", "in_progress": "IXF", "waiting_for_retry": "WPF"},
+    "ahead": {"pending": "PEIOC"},
     "release": {"in_progress": "IE"},
     "defer": {"in_progress": "IW"},
     "snooze": {"in_progress": "IW"},

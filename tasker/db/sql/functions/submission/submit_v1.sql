@@ -9,17 +9,20 @@
 -- remember the identifier of a template that means another one, after the database was restored to an earlier
 -- moment or created anew.
 -- Tasks of a template with a unique key are not created while a task of the same key runs, which is answered.
--- Locks: unique keys, identities, namespace, pauses (shared), counters. Unique keys and identities are
+-- Tasks of a template with `debounce` are merged into those of the same key that have not begun
+-- (tasker.merge_debounced).
+-- Locks: unique keys, debounce keys with their tasks, identities, namespace, pauses (shared), counters. Unique keys and identities are
 --   inserted in their order, so that two submissions never wait for each other in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
 --   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
---   tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
+--   debounce, tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
 --   deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
---   steps]} of the tasks that run under the same unique key}; for claimed roots `claims` and `tasks` as in
+--   steps]} of the tasks that run under the same unique key, debounced: the same of those into which tasks were
+--   merged}; for claimed roots `claims` and `tasks` as in
 --   claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -47,6 +50,7 @@ declare
   v_starts timestamptz[]; -- by task: until when all of it waits; null: it begins at once
   v_times jsonb := '{}';  -- by step of these
   v_soonest timestamptz;
+  v_merged jsonb := '{}';   -- by task that is not created: the one of the same debounce key
   v_running jsonb := '{}';  -- by task that is not created: the one of the same unique key
   v_tenants jsonb;        -- by task
   v_callbacks uuid[];     -- tasks that have one: their ends are events
@@ -82,6 +86,11 @@ begin
   if v_gates & 32 <> 0 then
     v_running := tasker.take_unique_keys(v_template, p_args->'tasks');
   end if;
+  if v_gates & 64 <> 0 then
+    v_merged := tasker.merge_debounced(v_template, p_args->'tasks');
+    p_args := jsonb_set(p_args, '{tasks}', coalesce(nullif(v_merged->'tasks', 'null'), '[]'));
+    v_merged := v_merged->'merged';
+  end if;
   with given as (
     select t.*, s.start,
       coalesce(t.deadline, coalesce(s.start, v_now) + tasker.ms(t.deadline_ms)) as deadline_at
@@ -116,7 +125,8 @@ begin
   -- a hashed look-up, whatever the settings, not a join
   where (g.id in (select d.task_uuid from detailed d)) is true;
   if v_created is null then
-    return jsonb_build_object('created', '[]'::jsonb) || tasker.running_tasks(v_running);
+    return jsonb_build_object('created', '[]'::jsonb) || tasker.running_tasks('running', v_running)
+      || tasker.running_tasks('debounced', v_merged);
   end if;
 
   if not v_ordered and 0 <> any (v_priorities) then
@@ -170,7 +180,7 @@ begin
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
     p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now,
-    (p_args->>'waiter')::uuid, v_gates & ~32 | case when v_deadlines ? c.id::text then 256 else 0 end
+    (p_args->>'waiter')::uuid, v_gates & ~96 | case when v_deadlines ? c.id::text then 256 else 0 end
     | case when c.id = any (v_callbacks) then 512 else 0 end, c.start,
     v_tenants->>c.id::text
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)
@@ -279,6 +289,7 @@ begin
   return jsonb_strip_nulls(jsonb_build_object('created', to_jsonb(v_created), 'at', v_now,
     'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null or v_ordered
       or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots))))
-  || coalesce(v_started, '{}') || tasker.running_tasks(v_running);
+  || coalesce(v_started, '{}') || tasker.running_tasks('running', v_running)
+  || tasker.running_tasks('debounced', v_merged);
 end
 $$;

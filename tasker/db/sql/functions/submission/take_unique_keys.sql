@@ -45,14 +45,14 @@ language sql stable as $$
     and not exists (select from tasker.task_details d where d.identity_hash = g.identity)
 $$;
 
--- The field `running` of the answer of submit_v1: tasks that were not created because their key is in use.
-create or replace function tasker.running_tasks(p_running jsonb) returns jsonb
+-- A field of the answer of submit_v1: tasks that were not created because another one has their key.
+create or replace function tasker.running_tasks(p_field text, p_running jsonb) returns jsonb
 language plpgsql stable as $$
 begin
   if p_running = '{}' then
     return '{}';
   end if;
-  return (select case when count(*) = 0 then '{}' else jsonb_build_object('running',
+  return (select case when count(*) = 0 then '{}' else jsonb_build_object(p_field,
       jsonb_object_agg(r.key, jsonb_build_array(t.task_uuid, t.state, t.total))) end
     from jsonb_each_text(p_running) r join tasker.tasks t on t.task_uuid = r.value::uuid);
 end

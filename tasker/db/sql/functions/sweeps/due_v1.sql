@@ -1,6 +1,7 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be
--- handed off to the caller. Cancels tasks that have expired (tasker.expire_tasks), and those that give way
--- under a limit (tasker.cancel_tasks); fails those whose deadline has passed (tasker.fail_overdue_tasks).
+-- handed off to the caller. Ends waits of suspended steps (tasker.results_of_waits). Cancels tasks that have
+-- expired (tasker.expire_tasks), and those that give way under a limit (tasker.cancel_tasks); fails those
+-- whose deadline has passed (tasker.fail_overdue_tasks).
 -- Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
 -- it, and a locked task delays only its own steps. With `turn_ms` one of them is the timekeeper
 -- (tasker.keep_time): it moves what is due, the others only what has been due for `late_ms`, so a hundred
@@ -43,10 +44,10 @@ declare
   v_granted jsonb;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid,
-    'kind', case q.kind when 'r' then 'promote' else 'unhold' end,
+    'kind', case q.kind when 'r' then 'promote' when 'b' then 'unhold' else 'ok' end,
     'k', q.token) || case q.kind
       when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
-      filter (where q.kind in ('r', 'b')), array_agg(q.subject) filter (where q.kind = 'x'),
+      filter (where q.kind in ('r', 'b', 'w')), array_agg(q.subject) filter (where q.kind = 'x'),
     array_agg(q.subject) filter (where q.kind = 'd'),
     array_agg(q.subject) filter (where q.kind = 'c'), count(*)
   -- the token: a later failure of the same step is not due yet
@@ -58,11 +59,13 @@ begin
   if v_overdue is not null then   -- first: no step of these is to begin
     v_answer := tasker.fail_overdue_tasks(v_overdue, p_args, v_answer);
   end if;
-  v_items := tasker.fail_unstartable_steps(v_items);
+  v_items := tasker.results_of_waits(tasker.fail_unstartable_steps(v_items));
   if v_items is not null then
     v_failed := v_answer;
     v_answer := tasker.advance_v1(p_args
-      || jsonb_build_object('items', v_items, 'wait', false, 'grants', false));
+      || jsonb_build_object('items', v_items, 'wait', false, 'grants', false)
+      || case when jsonb_path_exists(v_items, '$[*] ? (@.kind == "ok")') then '{"events": true}'
+        else '{}'::jsonb end);
     v_answer := v_answer || jsonb_build_object(
       'promoted', coalesce((v_failed->>'promoted')::int, 0) + jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));

@@ -7,8 +7,9 @@
 -- p_args: {after: step uuid, limit: of tasks, from: step uuid, steps: maximum number,
 --   hint_grace_ms, park_grace_ms, idle_grace_ms, unserved_ms (null: never), results_queue,
 --   finalizations_queue: names of the queues whose pauses count}
--- Returns: {last: step uuid, null at the end (of those under way: when none are left), orphans, unhinted,
---   parked, forgotten, unserved, unpromoted, unfinished}
+-- Returns: {last: step uuid, null at the end (of those under way: when none are left), orphans, unwaiting
+--   (suspended without a wait), untimed (suspended until a time without a timer), unhinted, parked,
+--   forgotten, unserved, unpromoted, unfinished}
 create or replace function tasker.sweep_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -77,8 +78,15 @@ as $$
           where m.subject = i.task_uuid and m.kind = 'd'),
         'ran_ms', tasker.ran_ms(i.workflow_step_uuid, i.template_id, i.ordinal)))
       from item i left join tasker.workers w on w.worker_uuid = i.worker_uuid
-      where i.state = 'in_progress'
+      where i.state = 'in_progress' and not tasker.is_suspended(i.state, i.worker_uuid)
         and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),
+    'unwaiting', (select jsonb_agg(i.j) from item i where tasker.is_suspended(i.state, i.worker_uuid)
+      and not exists (select from tasker.step_waits w where w.workflow_step_uuid = i.workflow_step_uuid
+        and w.token = i.claim_token and w.ended_at is null)),
+    'untimed', (select jsonb_agg(i.j) from item i where tasker.is_suspended(i.state, i.worker_uuid)
+      and exists (select from tasker.step_waits w where w.workflow_step_uuid = i.workflow_step_uuid
+        and w.token = i.claim_token and w.ended_at is null and w.until is not null)
+      and not exists (select from tasker.timers m where m.subject = i.workflow_step_uuid and m.kind = 'w')),
     'unhinted', (select jsonb_agg(i.j) from item i where i.state = 'enqueued' and tasker.now() - i.hinted_at
       > power(2, greatest(least(i.hint_count, 7), 1) - 1) * (select g.hint from grace g)),
     'parked', (select jsonb_agg(i.j) from item i where tasker.step_is_parked(i.state)

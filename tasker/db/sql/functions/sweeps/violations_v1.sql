@@ -31,7 +31,8 @@ begin
       count(*) filter (where s.state = 'cancelled' and s.settled is null) as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
-      count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) as held
+      count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) as held,
+      count(*) filter (where tasker.is_suspended(s.state, s.worker_uuid)) as suspended
     from steps s left join tasker.ready_backlog b on b.workflow_step_uuid = s.workflow_step_uuid
     left join tasker.timers m on m.subject = s.workflow_step_uuid and m.kind = 'b'
     left join tasker.limit_waiters w on w.workflow_step_uuid = s.workflow_step_uuid group by s.task_uuid
@@ -55,11 +56,11 @@ begin
     where f.workflow_step_uuid = tasker.step_uuid(f.task_uuid, f.ordinal + 1)
   )
   select 'counters differ from the rows', t.task_uuid, format('row %s, counted %s',
-    array[t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held],
-    array[c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held])
+    array[t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held, t.suspended],
+    array[c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held, c.suspended])
   from tasks t join counted c using (task_uuid)
-  where (t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held)
-    is distinct from (c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held)
+  where (t.total, t.done, t.failed, t.cancelled, t.active, t.retrying, t.held, t.suspended)
+    is distinct from (c.total, c.done, c.failed, c.cancelled, c.active, c.retrying, c.held, c.suspended)
   union all
   select 'unmet differs from the parents', u.step,
     format('%s: row %s, counted %s', max(u.name), sum(u.unmet), sum(u.counted))
@@ -103,10 +104,28 @@ begin
   select 'timer of a step that waits for no time', s.workflow_step_uuid,
     format('%s %s, timer %s', s.name, s.state, m.kind)
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
-  where case m.kind when 'r' then s.state <> 'waiting_for_retry' else s.state <> 'pending' or s.unmet > 0
+  where case m.kind when 'r' then s.state <> 'waiting_for_retry'
+    when 'w' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
+    else s.state <> 'pending' or s.unmet > 0
     or s.of_complete
     or m.due_at <> s.due_at
     or exists (select from tasker.ready_backlog b where b.workflow_step_uuid = s.workflow_step_uuid) end
+  union all
+  select 'suspended without a wait of its token', s.workflow_step_uuid, s.name from steps s
+  where tasker.is_suspended(s.state, s.worker_uuid)
+    and not exists (select from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid
+      and w.token = s.claim_token and w.ended_at is null)
+  union all
+  select 'open wait of a step that is not suspended with its token', w.workflow_step_uuid,
+    format('%s: token %s, wait %s %s', s.state, s.claim_token, w.kind, w.token)
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null
+  left join steps s on s.workflow_step_uuid = w.workflow_step_uuid
+  where (tasker.is_suspended(s.state, s.worker_uuid) and w.token = s.claim_token) is not true
+  union all
+  select 'wait until a time without its timer', w.workflow_step_uuid, format('until %s', w.until)
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null
+  where w.until is not null and not exists (select from tasker.timers m
+    where m.subject = w.workflow_step_uuid and m.kind = 'w' and m.token = w.token and m.due_at <= w.until)
   union all
   select 'deadline without a timer', t.task_uuid, t.state
   from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid

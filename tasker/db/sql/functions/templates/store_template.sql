@@ -23,6 +23,7 @@ begin
   select p_hash, p_namespace, p_named_task, count(*), count(*) filter (where (s->>'static')::boolean),
     coalesce(bit_or(tasker.gates_of(s)), 0) | case when (p_plan->>'task_events')::boolean then 512
       else 0 end | case when jsonb_typeof(p_plan->'unique') = 'object' then 32 else 0 end
+      | case when jsonb_typeof(p_plan->'debounce') = 'object' then 64 else 0 end
       | case when p_plan->>'release' = 'finish_started_first' then 2 else 0 end | v_gates,
     coalesce(array_agg((s->>'ordinal')::int order by (s->>'ordinal')::int)
       filter (where (s->>'static')::boolean and jsonb_array_length(s->'depends_on') = 0), '{}'),
@@ -47,7 +48,7 @@ begin
   insert into tasker.template_steps (template_id, ordinal, name, named_step_uuid, step_type, handler,
     is_static, unmet,
     max_attempts, retryable, timeout_ms, on_worker_lost, max_in_process_minutes, max_elapsed_ms, gates,
-    delay_ms, not_before, requires, slots, parents)
+    delay_ms, not_before, requires, slots, wait, parents)
   select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns
       where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
     (s->>'static')::boolean, (
@@ -59,7 +60,7 @@ begin
     tasker.clamped_ms((s->'retry'->>'max_elapsed_ms')::numeric), tasker.gates_of(s) | v_gates,
     tasker.clamped_ms((s->>'delay_seconds')::numeric * 1000), nullif(s->'not_before', 'null'),
     array(select jsonb_array_elements_text(coalesce(nullif(s->'requires', 'null'), '[]'))),
-    coalesce((s->>'slots')::int, 1),
+    coalesce((s->>'slots')::int, 1), nullif(s->'wait', 'null'),
     array(select (v_ordinals->d.name)::int from jsonb_array_elements_text(s->'depends_on') d (name)
       where v_ordinals ? d.name order by 1)
   from jsonb_array_elements(p_plan->'steps') s;

@@ -22,7 +22,8 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper
 from tests.integration.engine.protocol.conftest import AT_ONCE
-from tests.support.engine_fixture import Lab, Session
+from tests.support.engine_fixture import Lab, Session, change
+from tests.support.fleets.at_work import AtWork
 from tests.support.random_plans import Spec
 
 
@@ -146,6 +147,44 @@ def test_a_submission_that_enqueues_nothing_notifies_nobody(lab: Lab) -> None:
     lab.submit(plan)
 
     assert heard(ears) == []
+
+
+def test_a_refused_step_wakes_those_who_may_serve_it_and_nobody_else(lab: Lab) -> None:
+    """Its message is visible only after a while: the answer of the claim says when, and names the step."""
+    lab.submit(lab.plan(Spec("lost")))
+    refusing, serving, busy, elsewhere = (lab.session() for _ in range(4))
+    for session in (serving, busy, elsewhere):
+        session.start_worker()
+    worker = AtWork(lab, refusing, "lost")
+    worker.look()
+    elsewhere.core("worker", {"action": "serve", "worker": elsewhere.worker, "namespaces": ["elsewhere"]})
+    for session in (refusing, serving, elsewhere):
+        mark(session, "sleep")
+
+    answer = refusing.claim_answer(1, unserved=sorted(worker.unserved))
+
+    ((step, delay_ms),) = answer["later"].items()
+    assert delay_ms > 0
+    ears = listener(lab)
+    assert lab.observer.value("select tasker.wake_steps_v1(%s)", [step]) == 1
+    assert heard(ears) == [serving.worker]
+
+    lab.observer.execute(f"update pgmq.q_worker_{lab.namespace}_queue set vt = clock_timestamp()")
+    (claim,) = serving.claim()
+    assert lab.observer.value("select tasker.wake_steps_v1(%s)", [step]) == 0, "it is claimed"
+    serving.finish(claim)
+
+
+def test_a_released_step_of_an_ordered_namespace_wakes_others_too(lab: Lab) -> None:
+    lab.submit(lab.plan(Spec("first")), {"priority": 1})
+    (claim,) = lab.one.take(1)
+    lab.two.start_worker()
+    mark(lab.two, "sleep")
+
+    lab.one.advance(change("release", claim))
+
+    assert lab.observer.value("select tasker.wake_steps_v1(%s)", [claim["step"]]) == 1
+    assert lab.two.take(1)
 
 
 class LateWork(Connection):

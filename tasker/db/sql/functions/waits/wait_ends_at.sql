@@ -1,0 +1,34 @@
+-- When a wait that begins at `p_from` ends by itself, from its part of the plan; null: never, -infinity:
+-- there is no time at the place that it names. `p_judged`: changes of the same write, whose results are not
+-- stored yet.
+create or replace function tasker.wait_ends_at(p_task uuid, p_wait jsonb, p_from timestamptz,
+  p_judged tasker.judged_change[] default null) returns timestamptz
+language sql stable as $$
+  select case
+    when p_wait->>'for_seconds' is not null
+      then p_from + tasker.ms((p_wait->>'for_seconds')::numeric * 1000)
+    when p_wait->'until' ? 'next' then tasker.next_calendar_time(p_wait->'until', p_from)
+    when jsonb_typeof(p_wait->'until') = 'object'
+      then coalesce(tasker.time_of(tasker.value_at(p_task, p_wait->'until', p_judged)), '-infinity') end
+$$;
+
+-- The first time after `p_after` that a calendar word names: {next: day, weekday, month or the name of a day
+-- of the week, at: time of day, timezone}. A time that a change to summer time leaves out is an hour later.
+-- -infinity: the database does not know the zone.
+create or replace function tasker.next_calendar_time(p_word jsonb, p_after timestamptz) returns timestamptz
+language plpgsql stable as $$
+begin
+  return (select min(c.at) from (
+    select d.day, (d.day + (p_word->>'at')::time) at time zone (p_word->>'timezone') as at
+    from (select (p_after at time zone (p_word->>'timezone'))::date + n as day
+      from generate_series(0, 31) n) d) c
+  where c.at > p_after and case p_word->>'next'
+    when 'day' then true
+    when 'weekday' then extract(isodow from c.day) <= 5
+    when 'month' then extract(day from c.day) = 1
+    else extract(isodow from c.day) = array_position(array['monday', 'tuesday', 'wednesday', 'thursday',
+      'friday', 'saturday', 'sunday'], p_word->>'next') end);
+exception when invalid_parameter_value then
+  return '-infinity';
+end
+$$;

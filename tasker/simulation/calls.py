@@ -1,0 +1,263 @@
+"""What an attempt of a simulated step comes to: its mock, its expressions, a built-in step, or its real handler."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from functools import cache
+from time import monotonic
+from typing import Any, Literal, TypeVar
+
+from tasker.errors import ResolutionError, UsageError
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze
+from tasker.execution.attempt.call import call_blocking
+from tasker.execution.attempt.evaluated import ItemCalls, evaluate
+from tasker.execution.attempt.settle import make_storable, role_mismatch, settle_return_value, timed_out
+from tasker.handlers.builtin import HANDLERS as PURE
+from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.registry.invocation import HandlerKind, HandlerSource, ResolvedHandler, entry_point, to_handler
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.handlers.results import StepHandlerResult
+from tasker.handlers.step_inputs import mapped_inputs
+from tasker.json_values import as_stored
+from tasker.settings.queues import HandlerDispatch
+from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
+from tasker.simulation.run import Again, AttemptOutcome, SimulatedStep, SimulatedTask
+from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.plan import Plan, StepPlan
+from tasker.template.schema_check import check_result
+from tasker.template.step_types import Creates
+
+Strictness = Literal["strict", "present", "none"]
+"""How mocked results are checked against `result_schema`: wholly, only the fields that they have, or not at all."""
+TASK, CORRELATION = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
+T = TypeVar("T")
+
+
+class StepCalls:
+    """Calls of the handlers of one simulated task.
+
+    A mock comes first, then what needs no handler: expressions, and built-in steps without effects. Any other step
+    needs a handler of `registry`; without one the run is refused, because nobody has said what the step returns.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        values: Mapping[str, Any],
+        mocks: Mocks,
+        registry: HandlerRegistry | None = None,
+        resources: Mapping[str, Any] | None = None,
+        strictness: Strictness = "strict",
+    ) -> None:
+        self._plan, self._values, self._registry = plan, values, registry
+        self._resources: Any = None if resources is None else FakeResources(resources)
+        self._mocks = {name: mock if callable(mock) else mock_of(mock) for name, mock in mocks.items()}
+        self.inputs: dict[str, Any] = {}
+        """Evaluated `inputs` of the last attempt of each step that has some."""
+        _check(plan, self._mocks, strictness)
+
+    def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
+        """Return the outcome of the step's next attempt."""
+        attempt = self._attempt(task, step)
+        mock = self._mocks.get(step.name, self._mocks.get(step.plan.name))
+        takes = 0
+        if isinstance(mock, Mock):
+            call = mock.call(step.calls)
+            takes = call.takes_ms
+            if (limit := _limit(step.plan)) * 1000 < takes:
+                return AttemptOutcome(timed_out(limit, step.plan.handler.callable), round(limit * 1000))
+            if call.lost:
+                return AttemptOutcome(_lost(step.plan), takes)
+            if call.again_ms is not None:
+                return AttemptOutcome(Again(call.again_ms), takes)
+        ending = self._ending(attempt, step, mock)
+        return AttemptOutcome(_outcome(ending), takes)
+
+    def _ending(self, attempt: Attempt, step: SimulatedStep, mock: Any) -> Success | Failure | Snooze:
+        if not step.plan.has_handler and mock is None:
+            return evaluate(attempt)
+        handler = self._handler(step, mock)
+        if isinstance(handler, Failure):
+            return handler
+        if step.plan.for_each is not None:
+            return self._for_items(attempt, step, handler)
+        if step.plan.inputs is not None:
+            read = attempt.claim, attempt.task_context, attempt.dependency_results
+            inputs = mapped_inputs(self._plan, step.plan, *read)
+            if isinstance(inputs, Failure):
+                return make_storable(replace(inputs, handler=step.plan.handler.callable))
+            self.inputs[step.name] = inputs
+            attempt = replace(attempt, inputs=inputs)
+        return self._called(attempt, handler)
+
+    def _for_items(self, attempt: Attempt, step: SimulatedStep, handler: Handler) -> Success | Failure | Snooze:
+        async def call(item: Attempt) -> Ending:
+            self.inputs.setdefault(step.name, []).append(item.inputs)
+            return self._called(item, handler)
+
+        async def save(saved: Attempt, position: Checkpoint) -> Attempt:
+            return _moved_to(saved, position)
+
+        self.inputs[step.name] = []
+        assert step.plan.for_each is not None
+        calls = ItemCalls(attempt, step.plan.for_each, step.plan.handler.callable, call, save, lambda failure: failure)
+        ending = _finished(calls.run())
+        assert isinstance(ending, Success | Failure | Snooze)
+        return ending
+
+    def _called(self, attempt: Attempt, handler: Handler) -> Success | Failure | Snooze:
+        """Call the handler over as many checkpoints as it yields."""
+        while True:
+            if isinstance(handler, MockedCall):
+                return self._mocked(attempt, handler)
+            ending = call_blocking(attempt, handler)
+            if not isinstance(ending, Checkpoint):
+                return ending
+            attempt = _moved_to(attempt, ending)
+
+    def _mocked(self, attempt: Attempt, call: MockedCall) -> Success | Failure:
+        name = attempt.step.handler.callable
+        if call.failure is not None:
+            return make_storable(replace(call.failure, handler=name))
+        result = StepHandlerResult.success(call.result_for(self._plan, attempt.step))
+        return settle_return_value(result, attempt.step, name)
+
+    def _handler(self, step: SimulatedStep, mock: Any) -> Handler | Failure:
+        if isinstance(mock, Mock):
+            return mock.call(step.calls)
+        if mock is not None:
+            call = entry_point(to_handler(mock, step.plan.name), "call")
+            kind: HandlerKind = "async" if inspect.iscoroutinefunction(call) else "sync"
+            return ResolvedHandler(kind, call, f"mock of {step.plan.name}", HandlerSource("", "", "call"))
+        name = step.plan.handler.callable
+        if self._registry is None and name not in PURE:
+            raise UsageError(
+                f"the step {step.name!r} of {self._plan.namespace}/{self._plan.name} has no mock: its handler "
+                f"{name!r} may have effects, and is not called",
+                hint=f"mock it (`--mock {step.plan.name}=RESULT`), or run the real handlers (`--handlers real`)",
+            )
+        try:
+            handler = (self._registry or _builtin()).of_step(step.plan, self._plan.id)
+        except ResolutionError as error:
+            raise UsageError(f"the step {step.name!r} has no handler: {error}", hint=error.hint) from None
+        if problem := handler.problem(step.plan):
+            return role_mismatch(handler.name, *problem)
+        return handler
+
+    def _attempt(self, task: SimulatedTask, step: SimulatedStep) -> Attempt:
+        left = task.left_ms
+        claim = Claim(
+            step_uuid=f"00000000-0000-7000-8000-{step.number:06}{step.plan.ordinal:06}",
+            task_uuid=TASK,
+            name=step.name,
+            template=0,
+            ordinal=step.plan.ordinal,
+            namespace=self._plan.namespace,
+            token=step.number,
+            attempt=step.attempts,
+            max_attempts=max(1, step.plan.retry.max_attempts),
+            correlation_id=CORRELATION,
+            inputs=step.batch,
+            ends_at=None if left is None else monotonic() + left / 1000,
+        )
+        return Attempt(
+            claim=claim,
+            plan=self._plan,
+            step=step.plan,
+            task_context=self._values,
+            dependency_results=task.results_above(step),
+            cancel=AttemptCancelFlag(),
+            writes=_NoWrites(),
+            resources=self._resources,
+        )
+
+
+Handler = ResolvedHandler | MockedCall
+
+
+class FakeResources(dict[str, Any]):
+    """Fakes that the handlers of a simulated run get as resources."""
+
+    def renew(self) -> list[str]:
+        """Return the names of those whose secrets have changed: none."""
+        return []
+
+
+class _NoWrites:
+    """Writes of an attempt that has no rows."""
+
+    async def begin(self, attempt: Attempt) -> bool:
+        return True
+
+    async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any]:
+        return {}
+
+
+def _limit(step: StepPlan) -> float:
+    """Return the timeout of an attempt in seconds."""
+    return HandlerDispatch.handler_timeout_ms / 1000 if step.timeout_seconds is None else step.timeout_seconds
+
+
+def _outcome(ending: Success | Failure | Snooze) -> Any:
+    if isinstance(ending, Success):
+        return as_stored(ending.encoded)
+    return Again(ending.delay_ms, ending.limit) if isinstance(ending, Snooze) else ending
+
+
+def _lost(step: StepPlan) -> Failure:
+    retryable = step.on_worker_lost != "fail"
+    return Failure("the worker was lost", "worker_lost", retryable, handler=step.handler.callable)
+
+
+def _moved_to(attempt: Attempt, position: Checkpoint) -> Attempt:
+    """Return the attempt as it goes on behind a position that its handler yielded."""
+    saved = {
+        "cursor": position.cursor,
+        "items_processed": position.items_processed,
+        "accumulated_results": position.accumulated_results,
+    }
+    return replace(attempt, claim=replace(attempt.claim, checkpoint=saved))
+
+
+def _finished(calls: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that waits for nothing."""
+    try:
+        calls.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise AssertionError("it waits for something")
+
+
+@cache
+def _builtin() -> HandlerRegistry:
+    return HandlerRegistry()
+
+
+def _check(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) -> None:
+    """Raise `UsageError` for a mock of no step, of a wrong kind, or whose result does not fit."""
+    problems = []
+    for name, mock in mocks.items():
+        step = plan.by_name.get(name) or plan.by_name.get(name.rpartition("_")[0])
+        if step is None or (step.name != name and not step.type.is_pattern):
+            near = did_you_mean(name, plan.by_name) or f"its steps: {listed(list(plan.by_name))}"
+            problems.append(f"{plan.namespace}/{plan.name} has no step {name!r} to mock: {near}")
+        elif isinstance(mock, Mock):
+            problems += [problem for call in mock.calls for problem in _problems(step, call, strictness)]
+    if problems:
+        raise UsageError("; ".join(dict.fromkeys(problems)), hint="mocks stand for the results of handlers")
+
+
+def _problems(step: StepPlan, call: MockedCall, strictness: Strictness) -> list[str]:
+    if call.route is not None and step.type.creates is not Creates.BRANCHES:
+        return [f"the mock of {step.name!r} takes a route, and the step is {step.type}, not a decision"]
+    if call.batches is not None and step.type.creates is not Creates.BATCHES:
+        return [f"the mock of {step.name!r} cuts batches, and the step is {step.type}, not batchable"]
+    schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
+    if schema is None or call != MockedCall(call.result, takes_ms=call.takes_ms) or strictness == "none":
+        return []
+    if strictness == "present":
+        schema = {key: value for key, value in schema.items() if key != "required"}
+    return [f"the mock of {step.name!r} does not fit its result_schema: {m}" for m in check_result(schema, call.result)]

@@ -1,0 +1,80 @@
+"""Mocks as files and command lines write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.errors import UsageError
+from tasker.simulation.mocks import Mock, again_in, batched, fails, lost, result, route
+from tasker.template.diagnostics import did_you_mean
+
+_KINDS = ("result", "fails", "route", "batches", "again_in", "lost")
+_FAILURE_KEYS = ("times", "retryable", "message", "code", "retry_after")
+EXPECTED = "expected one of " + ", ".join(f"{{{kind}: ...}}" for kind in _KINDS) + ", or a list of them"
+
+
+def read_mock(value: Any, where: str) -> Mock:
+    """Return the mock that a file describes: one call, or a list of calls of which the last one stands for all further.
+
+    Raises `UsageError`; `where` names the place of the value.
+    """
+    if isinstance(value, list) and value:
+        first, *rest = [read_mock(each, f"{where}[{number}]") for number, each in enumerate(value)]
+        for each in rest:
+            first = first.then(each)
+        return first
+    if not isinstance(value, Mapping) or len(kinds := [key for key in value if key in _KINDS]) != 1:
+        raise UsageError(f"{where}: {EXPECTED}; found {json.dumps(value, default=str):.100}")
+    kind = kinds[0]
+    known = (kind, "takes", *(_FAILURE_KEYS if kind == "fails" else ()))
+    for key in value:
+        if key not in known:
+            hint = did_you_mean(str(key), known) or f"its keys: {', '.join(known)}"
+            raise UsageError(f"{where}: a mock with `{kind}` has no key {key!r}", hint=hint)
+    return _made(kind, value, where)
+
+
+def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
+    given, takes = value[kind], value.get("takes", 0)
+    match kind:
+        case "result":
+            return result(given, takes=takes)
+        case "fails" if isinstance(given, str):
+            options = {key: value[key] for key in _FAILURE_KEYS if key in value}
+            return fails(given, takes=takes, **{"times": 1, **options})
+        case "route" if isinstance(given, list) and all(isinstance(name, str) for name in given):
+            return route(*given, takes=takes)
+        case "batches" if isinstance(given, int) and 0 <= given <= 100_000:
+            return batched(given, takes=takes)
+        case "again_in":
+            return again_in(given, takes=takes)
+        case "lost" if isinstance(given, int) and given > 0:
+            return lost(given, takes=takes)
+    expected = {"fails": "a type of failure", "route": "a list of steps", "batches": "a number"}.get(kind, "a number")
+    raise UsageError(f"{where}.{kind}: expected {expected}, found {json.dumps(given, default=str):.100}")
+
+
+def read_setting(text: str) -> tuple[str, Mock]:
+    """Return the step and the mock of a command line's STEP=MOCK. Raises `UsageError`."""
+    step, given, value = text.partition("=")
+    if not step or not given:
+        raise UsageError(f"--mock {text}: expected STEP=RESULT, STEP=fail:TYPE[:TIMES] or STEP=route:BRANCH[,BRANCH]")
+    where = f"--mock {step}"
+    kind, _, rest = value.partition(":")
+    if kind == "fail":
+        error_type, _, times = rest.partition(":")
+        if times and not (times.isdecimal() and int(times) > 0):
+            raise UsageError(f"{where}: expected a number of failures after the last colon, found {times!r}")
+        failing = fails(error_type or "mocked_failure", times=int(times) if times else 1_000_000)
+        return step, failing.then(result()) if times else failing
+    if kind == "route":
+        return step, route(*(name for name in rest.split(",") if name))
+    if kind == "batches":
+        return step, _made("batches", {"batches": int(rest) if rest.isdecimal() else rest}, where)
+    try:
+        return step, result(json.loads(value))
+    except json.JSONDecodeError as error:
+        hint = "a result is JSON, as in --mock 'charge={\"id\": 7}'"
+        raise UsageError(f"{where}: {value!r:.80} is not JSON: {error.msg}", hint=hint) from None

@@ -1,0 +1,412 @@
+"""One simulated task: the loop over its attempts and timers, with the engine's own decisions.
+
+Growth, retries, paths of states and the ways of a task are the engine's (`tasker.engine`); what its SQL decides (which
+steps become ready, the state of the task) is decided here once more, and a property test holds both equal.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime, timedelta
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
+from tasker.engine.expansion.graph import ExistingStep, NewStep
+from tasker.engine.expansion.outcomes import OutcomeError
+from tasker.engine.expansion.planner import expand
+from tasker.engine.retry import Fail, classified, decide_failure
+from tasker.engine.states.step import StepState
+from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
+from tasker.engine.states.task import TERMINAL, TaskState, task_path
+from tasker.errors import UsageError
+from tasker.handlers.claims import Failure, RetryTimes
+from tasker.template.plan import Plan, StepPlan
+
+_S, _T = StepState, TaskState
+DONE = frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY})
+_FINISHED = DONE | {_S.ERROR, _S.CANCELLED}
+_CLAIM = PLACES["claim"].by_state[_S.PENDING]
+MOST_ATTEMPTS = 1_000_000
+"""Attempts of one run, after which it is stopped: a mock asks to be called again for ever."""
+MOST_SNOOZES = 100
+"""Times that a mocked handler may ask to be called again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A handler asks to be called again after `delay_ms`, at most `limit` times."""
+
+    delay_ms: int
+    limit: int = MOST_SNOOZES
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOutcome:
+    """What an attempt came to: a result, a failure or a request to be called again, after `takes_ms`."""
+
+    value: Any
+    """The result as stored, a `Failure`, or an `Again`."""
+    takes_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedFailure:
+    """Failure of one attempt. `retry_in_ms` is None for the last one."""
+
+    attempt: int
+    failure: Failure
+    retry_in_ms: int | None
+    final: str | None
+
+
+@dataclass(slots=True)
+class SimulatedStep:
+    """Step of a simulated task. Times are milliseconds since the start of the task."""
+
+    name: str
+    plan: StepPlan = field(repr=False)
+    parents: tuple[str, ...]
+    batch: Mapping[str, Any] | None = None
+    """Inputs of the instance of a batch_worker: its part of the work."""
+    state: StepState = _S.PENDING
+    attempts: int = 0
+    result: Any = None
+    failures: list[SimulatedFailure] = field(default_factory=list)
+    path: list[StepState] = field(default_factory=lambda: [_S.PENDING])
+    ready_ms: int | None = None
+    started_ms: int | None = None
+    """Start of the first attempt."""
+    ended_ms: int | None = None
+    busy_ms: int = 0
+    """Total time of its attempts."""
+    first_attempt: int = field(default=0, repr=False)
+    """Number of the first attempt among those of the task."""
+    unmet: int = field(default=0, repr=False)
+    calls: int = field(default=0, repr=False)
+    snoozes: int = field(default=0, repr=False)
+    children: list[SimulatedStep] = field(default_factory=list, repr=False)
+    number: int = field(default=0, repr=False)
+    """Changes with each attempt, so that what was scheduled for an earlier one is recognized."""
+
+    @property
+    def error_type(self) -> str | None:
+        """Type of the last failure."""
+        return self.failures[-1].failure.error_type if self.failures else None
+
+    @property
+    def error_code(self) -> str | None:
+        """Code of the last failure."""
+        return self.failures[-1].failure.error_code if self.failures else None
+
+
+Call = Callable[["SimulatedTask", SimulatedStep], AttemptOutcome]
+"""Calls the handler of a step, or what stands for it."""
+
+
+class SimulatedTask:
+    """A task of a compiled plan on a virtual clock.
+
+    `call` gives each attempt its outcome. `random` (0.0 to 1.0) places each retry's delay within its jitter. `slots`
+    is the number of attempts that run at the same time.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        values: Mapping[str, Any],
+        call: Call,
+        *,
+        at: datetime,
+        random: Callable[[], float] = lambda: 0.5,
+        slots: int | None = None,
+        limits: ExpansionLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self.plan, self.values, self.at = plan, values, at
+        self.steps: dict[str, SimulatedStep] = {}
+        self.state, self.path = _T.PENDING, [_T.PENDING]
+        self.now = 0
+        self.warnings: list[str] = []
+        self._call, self._random, self._limits = call, random, limits
+        self._free = slots if slots is not None else MOST_ATTEMPTS
+        self._of_template: dict[str, list[SimulatedStep]] = {}
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._events_made = self._attempts = 0
+        self._ready: deque[SimulatedStep] = deque()
+        self._held: set[str] = set()
+        self._done = self._failed = self._active = self._retrying = 0
+
+    def run(self) -> None:
+        """Run the task until it has ended, or until nothing can happen any more."""
+        for step in self.plan.steps:
+            if step.static:
+                self._add(NewStep(step.name, step.name, step.depends_on))
+        if self.plan.deadline_seconds is not None:
+            self._at(round(self.plan.deadline_seconds * 1000), self._deadline_passed)
+        if self.plan.expires_in_seconds is not None:
+            self._at(round(self.plan.expires_in_seconds * 1000), self._expire)
+        self._evaluate(self._place([step for step in self.steps.values() if not step.unmet]))
+        self._start()
+        while self._events and self.state not in TERMINAL:
+            self.now, _, happen = heapq.heappop(self._events)
+            happen()
+            self._start()
+
+    def results_above(self, step: SimulatedStep) -> dict[str, Any]:
+        """Return the results of the steps above, by name, as the handler of the step reads them."""
+        above = self.plan.above.of(step.plan.name)
+        found = (other for name in above for other in self._of_template.get(name, ()))
+        return {other.name: other.result for other in found if other.state in DONE}
+
+    def instances(self, template_step: str) -> Sequence[SimulatedStep]:
+        """Return the steps that were made from a step of the template."""
+        return self._of_template.get(template_step, ())
+
+    def _add(self, new: NewStep) -> SimulatedStep:
+        plan = self.plan.by_name[new.template_step]
+        step = self.steps[new.name] = SimulatedStep(new.name, plan, tuple(new.parents), new.inputs)
+        self._of_template.setdefault(new.template_step, []).append(step)
+        for parent in step.parents:
+            above = self.steps[parent]
+            above.children.append(step)
+            step.unmet += above.state not in DONE
+        return step
+
+    def _at(self, time: int, happen: Callable[[], None]) -> None:
+        self._events_made += 1
+        heapq.heappush(self._events, (time, self._events_made, happen))
+
+    @property
+    def left_ms(self) -> int | None:
+        """Time until the deadline of the task; None without one."""
+        deadline = self.plan.deadline_seconds
+        return None if deadline is None else round(deadline * 1000) - self.now
+
+    def _place(self, steps: Iterable[SimulatedStep]) -> int:
+        """Make steps ready to run, each once its time has come; return how many of them were placed."""
+        placed = 0
+        for step in steps:
+            placed += 1
+            step.ready_ms = self.now if step.ready_ms is None else step.ready_ms
+            begins = self._begins_at(step)
+            if isinstance(begins, Failure):
+                self._fail_unstarted(step, begins)
+            elif begins > self.now:
+                self._held.add(step.name)
+                self._at(begins, lambda step=step: self._begin(step))  # type: ignore[misc]
+            else:
+                self._active += 1
+                self._ready.append(step)
+        return placed
+
+    def _begin(self, step: SimulatedStep) -> None:
+        self._held.discard(step.name)
+        self._active += 1
+        self._ready.append(step)
+        self._evaluate(1)
+
+    def _begins_at(self, step: SimulatedStep) -> int | Failure:
+        """Return the time before which the step does not start, or why it never does."""
+        if step.plan.delay_seconds is not None:
+            begins = self.now + round(step.plan.delay_seconds * 1000)
+        elif step.plan.not_before is not None:
+            time = start_time(step.plan.not_before, self.values, self.steps)
+            if isinstance(time, str):
+                return Failure(time, "not_a_time", retryable=False)
+            begins = round((time - self.at) / timedelta(milliseconds=1))
+        else:
+            return self.now
+        if (left := self.left_ms) is not None and begins - self.now >= left:
+            return Failure("it would start after the deadline of the task", "deadline_too_near", retryable=False)
+        return begins
+
+    def _fail_unstarted(self, step: SimulatedStep, failure: Failure) -> None:
+        def fail() -> None:
+            self._held.discard(step.name)
+            step.failures.append(SimulatedFailure(step.attempts, failure, None, failure.message))
+            self._walk(step, CHANGES["fail"].by_state[_S.PENDING])
+            self._failed += 1
+            self._evaluate(0)
+
+        self._held.add(step.name)
+        self._at(self.now, fail)
+
+    def _start(self) -> None:
+        while self._ready and self._free > 0 and self.state not in TERMINAL:
+            step = self._ready.popleft()
+            if step.state is not _S.PENDING:
+                continue
+            self._attempts += 1
+            if self._attempts > MOST_ATTEMPTS:
+                raise UsageError(f"the run was stopped after {MOST_ATTEMPTS} attempts; the last one was of {step.name}")
+            self._free -= 1
+            self._walk(step, _CLAIM)
+            step.attempts, step.calls, step.number = step.attempts + 1, step.calls + 1, step.number + 1
+            if step.started_ms is None:
+                step.started_ms, step.first_attempt = self.now, self._attempts
+            outcome = self._call(self, step)
+            number = step.number
+            self._at(
+                self.now + outcome.takes_ms,
+                lambda step=step, outcome=outcome, number=number: self._end(step, outcome, number),  # type: ignore[misc]
+            )
+
+    def _end(self, step: SimulatedStep, outcome: AttemptOutcome, number: int) -> None:
+        self._free += 1
+        if step.state is not _S.IN_PROGRESS or step.number != number:
+            return
+        step.busy_ms += outcome.takes_ms
+        value, left = outcome.value, self.left_ms
+        if isinstance(value, Again) and left is not None and value.delay_ms >= left:
+            value = Failure("it would be called again after the deadline of the task", "deadline_too_near", False)
+        if isinstance(value, Again):
+            value = self._snooze(step, value)
+        if value is None:
+            return
+        if isinstance(value, Failure):
+            self._fail(step, value)
+        else:
+            self._complete(step, value)
+
+    def _snooze(self, step: SimulatedStep, again: Again) -> Failure | None:
+        if step.snoozes >= again.limit:
+            message = f"the handler asked {step.snoozes + 1} times to be called again, and its limit is {again.limit}"
+            return Failure(message, "snoozed_too_often", retryable=False)
+        step.snoozes += 1
+        step.attempts -= 1
+        self._wait(step, "snooze", again.delay_ms)
+        self._evaluate(0)
+        return None
+
+    def _complete(self, step: SimulatedStep, result: Any) -> None:
+        new: tuple[NewStep, ...] = ()
+        if step.plan.type.expands:
+            existing = [ExistingStep(s.name, s.plan.name, s.state not in DONE) for s in self.steps.values()]
+            try:
+                grown = expand(self.plan, step.name, result, existing, self._limits)
+            except OutcomeError as error:
+                return self._fail(step, Failure(str(error), "invalid_outcome", retryable=False))
+            new = grown.steps
+            self.warnings += grown.warnings
+        made = [self._add(each) for each in new]  # the step is not done yet: it counts as an unmet parent of them
+        self._walk(step, CHANGES["ok"].by_state[_S.IN_PROGRESS])
+        step.result, step.ended_ms = result, self.now
+        self._active -= 1
+        self._done += 1
+        ready = [each for each in made if not each.unmet]
+        for child in step.children:
+            child.unmet -= 1
+            if not child.unmet and child.state is _S.PENDING:
+                ready.append(child)
+        self._evaluate(self._place(ready))
+        return None
+
+    def _fail(self, step: SimulatedStep, failure: Failure) -> None:
+        failure = classified(failure, step.plan.retry)
+        ran = None if step.started_ms is None else self.now - step.started_ms
+        times = RetryTimes(self.left_ms, ran)
+        decision = decide_failure(step.plan.retry, step.attempts, failure, self._random(), times)
+        if isinstance(decision, Fail):
+            step.failures.append(SimulatedFailure(step.attempts, failure, None, decision.message))
+            self._walk(step, CHANGES["fail"].by_state[_S.IN_PROGRESS])
+            step.ended_ms = self.now
+            self._active -= 1
+            self._failed += 1
+        else:
+            step.failures.append(SimulatedFailure(step.attempts, failure, decision.delay_ms, None))
+            self._wait(step, "retry", decision.delay_ms)
+        self._evaluate(0)
+
+    def _wait(self, step: SimulatedStep, kind: str, delay_ms: int) -> None:
+        self._walk(step, CHANGES[kind].by_state[_S.IN_PROGRESS])
+        self._active -= 1
+        self._retrying += 1
+        self._at(self.now + delay_ms, lambda: self._due(step))
+
+    def _due(self, step: SimulatedStep) -> None:
+        if step.state is not _S.WAITING_FOR_RETRY:
+            return
+        self._walk(step, CHANGES["promote"].by_state[_S.WAITING_FOR_RETRY])
+        self._retrying -= 1
+        self._active += 1
+        self._ready.append(step)
+        self._evaluate(1)
+
+    def _deadline_passed(self) -> None:
+        failure = Failure("the deadline of the task has passed", "deadline_exceeded", retryable=False)
+        for step in list(self.steps.values()):
+            if step.state in _FINISHED or (step.state is _S.PENDING and step.unmet):
+                continue
+            if step.state is _S.WAITING_FOR_RETRY:
+                self._retrying -= 1
+            elif step.name in self._held:
+                self._held.discard(step.name)
+            else:
+                self._active -= 1
+            step.failures.append(SimulatedFailure(step.attempts, failure, None, failure.message))
+            self._walk(step, CHANGES["expire"].by_state[step.state])
+            step.ended_ms = self.now
+            self._failed += 1
+        self._evaluate(0)
+
+    def _expire(self) -> None:
+        """Cancel the task if nothing of it has begun."""
+        if any(step.started_ms is not None for step in self.steps.values()):
+            return
+        for step in self.steps.values():
+            if step.state not in _FINISHED:
+                self._walk(step, CHANGES["cancel"].by_state[step.state])
+        self.state = _T.CANCELLED
+        self.path.append(self.state)
+
+    def _walk(self, step: SimulatedStep, path: StepPath) -> None:
+        step.path += path[1:]
+        step.state = path[-1]
+
+    def _evaluate(self, started: int) -> None:
+        states = task_path(self.state, self._target(started)) or ()
+        if states:
+            self.path += states
+            self.state = states[-1]
+
+    def _target(self, started: int) -> TaskState:
+        """Return the state to which the task's steps lead it, as `tasker.task_target` does."""
+        if self._done == len(self.steps):
+            return _T.COMPLETE
+        quiet = not self._active and not self._held
+        if quiet and not self._retrying and not started and self._failed:
+            return _T.ERROR
+        if started:
+            return _T.STEPS_IN_PROCESS
+        if self._retrying and (self.state is _T.WAITING_FOR_RETRY or (quiet and self.state is _T.STEPS_IN_PROCESS)):
+            return _T.WAITING_FOR_RETRY
+        return _T.WAITING_FOR_DEPENDENCIES
+
+
+def start_time(
+    place: Mapping[str, Any], values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> datetime | str:
+    """Return the time that `not_before` says, or the reason why it says none."""
+    if "time" in place:
+        return datetime.fromisoformat(place["time"])
+    found: Any = values
+    parts, where = place.get("input", place.get("path", ())), "input"
+    if "step" in place:
+        step, where = steps.get(place["step"]), f"steps.{place['step']}"
+        found = None if step is None else step.result
+    for part in parts:
+        where += f"[{part}]" if isinstance(part, int) else f".{part}"
+        try:
+            found = found[part]
+        except (KeyError, IndexError, TypeError):
+            return f"{where} has no value"
+    try:
+        time = datetime.fromisoformat(str(found))
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        return f"{where} is no time with a zone: {found!r}"
+    return time

@@ -1,0 +1,89 @@
+"""`simulate`: one run of a template, without a database."""
+
+from __future__ import annotations
+
+import random as chance
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.submission.check import require_fit
+from tasker.services.workflows.files import load_workflows
+from tasker.services.workflows.handlers import Workflow, load_handlers, load_neighbouring_handlers
+from tasker.services.workflows.targets import choose_workflow
+from tasker.simulation.calls import StepCalls, Strictness
+from tasker.simulation.outcome import SimulatedRun
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sampled
+from tasker.template.plan import Plan
+
+
+def simulate(
+    target: str | Path | Plan,
+    values: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    *,
+    mock_all: bool = False,
+    handlers: HandlerRegistry | None = None,
+    resources: Mapping[str, Any] | None = None,
+    template: str | None = None,
+    environment: str | None = None,
+    at: datetime | None = None,
+    seed: int | None = None,
+    slots: int | None = None,
+    strictness: Strictness = "strict",
+) -> SimulatedRun:
+    """Run a template on a virtual clock, with the engine's own decisions, and return what happened.
+
+    Steps with expressions and built-in steps without effects are evaluated. Every other step that runs needs a mock,
+    unless `handlers` are given.
+
+    Args:
+        target: A template file, a folder, or a compiled plan.
+        values: Input of the task.
+        mocks: For each step a result, a mock of `tasker.testing.mock`, or a function that is called as a handler is.
+        mock_all: Mock every other step that would call a handler: with a value that fits its `result_schema`, else {}.
+        handlers: Real handlers for the steps without a mock.
+        resources: What `context.resource` and `@uses` give the handlers, by name.
+        template: Name of the template, for a folder with several.
+        environment: Environment of the template.
+        at: Start of the task; by default now.
+        seed: Seed of the jitter of retries; without one every delay is in the middle of its jitter.
+        slots: Number of steps that run at the same time; by default all that are ready.
+        strictness: Check of mocked results against `result_schema`: `strict`, `present` (fields may be missing) or
+            `none`.
+
+    Raises:
+        TemplateError: The template has errors.
+        UsageError: A step has neither mock nor handler, or a mock does not fit the template.
+        InputInvalid: The input does not fit the `input_schema`.
+    """
+    plan = target if isinstance(target, Plan) else workflow_of(target, template, environment).plan
+    given = dict(values or {})
+    require_fit(plan, given)
+    chosen = {**(sampled(plan, mocks or {}) if mock_all else {}), **(mocks or {})}
+    calls = StepCalls(plan, given, chosen, handlers, resources, strictness)
+    task = SimulatedTask(
+        plan,
+        given,
+        calls,
+        at=at or datetime.now(UTC),
+        random=(lambda: 0.5) if seed is None else chance.Random(seed).random,
+        slots=slots,
+    )
+    task.run()
+    return SimulatedRun(task, calls.inputs)
+
+
+def workflow_of(target: str | Path, template: str | None = None, environment: str | None = None) -> Workflow:
+    """Return the workflow of a file or folder. Raises `TemplateError`, and `UsageError` if there are several."""
+    return choose_workflow(load_workflows(target, environment, named=environment is not None), template, str(target))
+
+
+def real_handlers(workflow: Workflow, sources: tuple[str | Path, ...] = ()) -> HandlerRegistry:
+    """Return the handlers beside a workflow and those of `sources`."""
+    registry = load_handlers(sources)
+    load_neighbouring_handlers(registry, [workflow])
+    return registry

@@ -1,0 +1,183 @@
+"""Plugin of pytest: simulated runs in tests, scenario files as tests, coverage of templates' graphs.
+
+Loaded by pytest through its entry point. Tasker itself is imported when a fixture or a scenario file is first used.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tasker.simulation.outcome import SimulatedRun
+    from tasker.simulation.scenarios import Case
+
+SUFFIX = ".scenario.yaml"
+OPTION = "--tasker-coverage"
+Shown = dict[tuple[str, str], set[tuple[str, str]]]
+SHOWN = pytest.StashKey[Shown]()
+"""What the simulated runs of this session have shown: items of coverage by template file and name."""
+SENT = "tasker_coverage"
+"""Key under which a process of pytest-xdist sends its coverage."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin."""
+    group = parser.getgroup("tasker", "Tasker")
+    group.addoption(
+        OPTION,
+        nargs="?",
+        const=0.0,
+        default=None,
+        type=float,
+        metavar="PERCENT",
+        help="show how much of each template's graph the simulated runs cover; fail below PERCENT",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to collect coverage."""
+    shown: Shown = defaultdict(set)
+    config.stash[SHOWN] = shown
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the cases of scenario files."""
+    return ScenarioFile.from_parent(parent, path=file_path) if file_path.name.endswith(SUFFIX) else None
+
+
+class ScenarioFile(pytest.File):
+    """Scenario file, whose cases are tests."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield a test for each case."""
+        from tasker.errors import TaskerError
+        from tasker.simulation.scenarios import read_scenarios
+
+        try:
+            cases = read_scenarios(self.path)
+        except TaskerError as error:
+            raise self.CollectError(error.message + (f"\n{error.hint}" if error.hint else "")) from None
+        for case in cases:
+            yield ScenarioItem.from_parent(self, name=case.name, case=case)
+
+
+class Differs(Exception):
+    """A case came to something else than its file expects."""
+
+
+class ScenarioItem(pytest.Item):
+    """One case of a scenario file."""
+
+    def __init__(self, *, case: Case, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._case = case
+
+    def runtest(self) -> None:
+        """Simulate the case and compare."""
+        from tasker.simulation.simulate import simulate
+
+        case = self._case
+        run = simulate(case.template, case.values, case.mocks, template=case.template_name)
+        _add(self.config, case.template, run)
+        if lines := case.differences(run):
+            raise Differs("\n".join(lines))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return what differs, without a traceback."""
+        from tasker.errors import TaskerError
+
+        if isinstance(excinfo.value, Differs):
+            return str(excinfo.value)
+        if isinstance(excinfo.value, TaskerError):
+            return f"{excinfo.value.message}\n{excinfo.value.hint or ''}".rstrip()
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Return the file and the name of the case."""
+        return self.path, None, self.name
+
+
+@pytest.fixture
+def tasker_sim(request: pytest.FixtureRequest) -> Callable[..., SimulatedRun]:
+    """Return a function that simulates a template: `tasker_sim("orders", {"amount": 10}, charge={"id": 7})`.
+
+    The path is relative to the test's file, or to the folder where pytest runs. Further keywords are mocks by step;
+    `mocks` takes those whose names are no keywords. `real=True` runs the handlers beside the template for the steps
+    without a mock; `mock_all`, `resources`, `at`, `seed`, `slots` and `template` are those of
+    `tasker.testing.simulate`.
+    """
+    return partial(_simulated, request.config, request.path.parent)
+
+
+def _simulated(
+    config: pytest.Config,
+    folder: Path,
+    target: str | Path,
+    values: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | None = None,
+    *,
+    real: bool = False,
+    template: str | None = None,
+    **options: Any,
+) -> SimulatedRun:
+    from tasker.simulation.simulate import real_handlers, simulate, workflow_of
+
+    path = folder / target if (folder / target).exists() else Path(target)
+    workflow = workflow_of(path, template)
+    own = {name: options.pop(name) for name in ("mock_all", "resources", "at", "seed", "slots") if name in options}
+    handlers = real_handlers(workflow) if real else None
+    run = simulate(workflow.plan, values, {**(mocks or {}), **options}, handlers=handlers, **own)
+    _add(config, path, run)
+    return run
+
+
+def _add(config: pytest.Config, path: Path, run: SimulatedRun) -> None:
+    if config.getoption(OPTION) is not None:
+        config.stash[SHOWN][str(path), run.plan.name] |= {(item.step, item.what) for item in run.covered()}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the coverage of a process of pytest-xdist; fail the session if the coverage is too low."""
+    config = session.config
+    if (output := getattr(config, "workeroutput", None)) is not None:
+        output[SENT] = [[*key, sorted(items)] for key, items in config.stash[SHOWN].items()]
+    elif (least := config.getoption(OPTION)) and any(c.percent < least for c in _coverages(config)):
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the coverage of a process of pytest-xdist."""
+    for path, template, items in getattr(node, "workeroutput", {}).get(SENT, ()):
+        node.config.stash[SHOWN][path, template] |= {(step, what) for step, what in items}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Show the coverage of each template."""
+    if config.getoption(OPTION) is None:
+        return
+    terminalreporter.section("coverage of templates")
+    for coverage in _coverages(config):
+        plan = coverage.plan
+        terminalreporter.line(f"{coverage.percent:5.0f}%  {plan.namespace}/{plan.name}")
+        for item in coverage.missing:
+            terminalreporter.line(f"        missing: {item} ({coverage.place(item)})")
+
+
+def _coverages(config: pytest.Config) -> list[Any]:
+    from tasker.simulation.coverage import Coverage, Item
+    from tasker.simulation.simulate import workflow_of
+
+    found = []
+    for (path, template), items in sorted(config.stash[SHOWN].items()):
+        workflow = workflow_of(path, template)
+        coverage = Coverage(workflow.plan, workflow.lines)
+        coverage.shown |= {Item(*item) for item in items}
+        found.append(coverage)
+    return found

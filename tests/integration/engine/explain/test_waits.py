@@ -1,0 +1,21 @@
+"""What is said about steps that wait without a worker."""
+
+from __future__ import annotations
+
+from tests.integration.engine.explain.conftest import Told, at_work
+from tests.support.engine_fixture import ok
+from tests.support.random_plans import Spec
+
+
+def test_a_wait_says_until_when_and_a_lost_one_that_it_begins_anew(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    plan = told.lab.plan(Spec("a"), Spec("b", depends_on=("a",), wait={"on": "time", "for_seconds": 60}))
+    task, claims = told.lab.running(plan)
+    told.lab.one.advance(ok(claims["a"]))
+
+    assert told.sentence(task, "b") == "waits until 12:01:00"
+    told.at(61)
+    assert told.sentence(task, "b") == "waited until 12:01:00, and its wait has not ended yet"
+    told.lab.observer.execute("delete from tasker.step_waits")
+    assert told.sentence(task, "b") == "its wait was lost"
+    told.lab.one.core("cancel", {"task": task, "actor": "ops", "reason": "enough"})

@@ -1,0 +1,142 @@
+"""Users test workflows: scenario files are tests, `tasker_sim` simulates, coverage of graphs is shown and required."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+WORKFLOW = """
+name: orders
+namespace: shop
+version: 1.0.0
+steps:
+  - {name: validate, handler: shop.validate}
+  - {name: charge, dependencies: [validate], handler: shop.charge, retry: {max_attempts: 3}}
+  - name: route
+    type: decision
+    dependencies: [charge]
+    rules: [{when: input.amount > 1000, then: [review]}, {else: [ship]}]
+  - {name: review, dependencies: [route], handler: shop.review}
+  - {name: ship, dependencies: [route], handler: shop.ship}
+"""
+SCENARIO = """
+template: workflow.yaml
+mocks: {validate: {result: {ok: true}}, ship: {result: {carrier: DHL}}, review: {result: {}}}
+cases:
+  - name: two timeouts, then paid
+    input: {amount: 120}
+    mocks: {charge: [{fails: timeout}, {fails: timeout}, {result: {id: 7}, takes: 2s}]}
+    expect:
+      status: complete
+      route: [validate, charge, route, ship]
+      attempts: {charge: 3}
+      results: {ship: {carrier: DHL}}
+      duration: "< 10s"
+  - name: a large order is reviewed
+    input: {amount: 5000}
+    mocks: {charge: {result: {}}}
+    expect: {route: [validate, charge, route, review]}
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.path.joinpath("workflow.yaml").write_text(WORKFLOW)
+    return pytester
+
+
+def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return project.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", *arguments)
+
+
+def test_the_cases_of_a_scenario_file_are_tests(project: pytest.Pytester) -> None:
+    project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO)
+    result = run(project, "-v")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["orders.scenario.yaml::two timeouts, then paid PASSED*"])
+
+
+def test_a_case_that_comes_to_something_else_says_what_and_why(project: pytest.Pytester) -> None:
+    text = SCENARIO.replace("amount: 5000", "amount: 500").replace(
+        "carrier: DHL}}\n      dur", "carrier: UPS}}\n      dur"
+    )
+    project.path.joinpath("orders.scenario.yaml").write_text(text)
+    result = run(project)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "result of ship.carrier: expected 'UPS', was 'DHL'",
+            "route: expected validate > charge > route > review",
+            "*was validate > charge > route > ship",
+            "*review did not run: rule 2 of route: no other rule applies",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("expect:", "expects:"), "*cases?0?: unknown key 'expects'*"),
+        (("fails: timeout}, {f", "fail: timeout}, {f"), "*cases?0?: mocks.charge?0?: expected one of {result: ...}*"),
+        (("{charge: {result: {}}}", "{chrage: {result: {}}}"), "*has no step 'chrage' to mock*"),
+        (("cases:", "case:"), "*unknown key 'case'*"),
+    ],
+)
+def test_a_mistake_in_a_scenario_file_is_named(project: pytest.Pytester, change: tuple[str, str], message: str) -> None:
+    project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO.replace(*change, 1))
+    result = run(project)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([message])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_test_simulates_with_mocks_as_keywords(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        from tasker.testing.simulation import assert_route, assert_step, mock
+
+        def test_declined(tasker_sim):
+            declined = mock.fails("declined", retryable=False)
+            run = tasker_sim("workflow.yaml", {"amount": 1}, validate={}, charge=declined)
+            assert_route(run, "validate", "charge")
+            assert_step(run, "charge", status="error", attempts=1)
+        """
+    )
+    run(project).assert_outcomes(passed=1)
+
+
+def test_coverage_is_shown_with_what_is_missing_and_required(project: pytest.Pytester) -> None:
+    project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO)
+    shown = run(project, "--tasker-coverage")
+    shown.assert_outcomes(passed=2)
+    shown.stdout.fnmatch_lines(
+        ["*coverage of templates*", "*shop/orders", "*missing: charge: fails (*workflow.yaml:7)"]
+    )
+    assert shown.ret == 0
+    assert run(project, "--tasker-coverage=90").ret == 1
+    assert run(project, "--tasker-coverage=50").ret == 0
+
+
+def test_coverage_is_put_together_from_processes(project: pytest.Pytester) -> None:
+    project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO)
+    alone = run(project, "--tasker-coverage")
+    several = run(project, "--tasker-coverage", "-n", "2")
+    several.assert_outcomes(passed=2)
+    line = next(line for line in alone.stdout.lines if line.endswith("shop/orders"))
+    assert line in several.stdout.lines
+
+
+def test_nothing_of_tasker_is_imported_until_it_is_used(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import subprocess, sys
+
+        def test_imports():
+            code = "import sys, tasker.testing.pytest_plugin; print([name for name in sys.modules if 'tasker' in name])"
+            names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+            assert "tasker.simulation" not in names and "tasker.db" not in names and "tasker.template" not in names
+        """
+    )
+    run(project).assert_outcomes(passed=1)

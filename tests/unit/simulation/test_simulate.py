@@ -1,0 +1,244 @@
+"""A template runs without a database: on a virtual clock, with mocks, and with reasons for what ran and what not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasker.errors import InputInvalid, UsageError
+from tasker.template.compile import compile_text
+from tasker.template.plan import Plan
+from tasker.testing.simulation import assert_results, assert_route, assert_step, mock, simulate
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+ORDERS = """
+name: orders
+namespace: shop
+version: 1.0.0
+input_schema:
+  type: object
+  required: [amount]
+  properties: {amount: {type: number}, gift: {type: boolean}}
+steps:
+  - {name: validate, handler: shop.validate}
+  - name: charge
+    dependencies: [validate]
+    handler: shop.charge
+    retry: {max_attempts: 3, backoff: fixed, backoff_base_ms: 1000}
+    inputs: {amount: "${input.amount}"}
+    result_schema: {type: object, required: [id], properties: {id: {type: integer}}}
+  - name: wrap
+    dependencies: [charge]
+    when: has(input.gift) && input.gift
+    handler: shop.wrap
+  - name: route
+    type: decision
+    dependencies: [charge]
+    rules:
+      - {when: "input.amount > 1000", then: [review], because: large}
+      - {else: [ship]}
+  - {name: review, dependencies: [route], handler: shop.review}
+  - {name: ship, dependencies: [route], handler: shop.ship, delay: 2h}
+  - {name: close, type: deferred, dependencies: [review, ship, wrap], handler: tasker.collect}
+"""
+
+
+def plan_of(text: str) -> Plan:
+    compiled = compile_text(text)
+    assert compiled.ok, compiled.errors
+    return compiled.plans[0]
+
+
+def plan_with(*steps: str, head: str = "") -> Plan:
+    lines = "\n".join(f"  - {step}" for step in steps)
+    return plan_of(f"name: t\nnamespace: n\nversion: 1.0.0\n{head}\nsteps:\n{lines}\n")
+
+
+@pytest.fixture(scope="module")
+def orders() -> Plan:
+    return plan_of(ORDERS)
+
+
+PAID: dict[str, Any] = {"validate": {}, "charge": {"id": 7}, "ship": {"carrier": "DHL"}, "review": {}, "wrap": {}}
+
+
+def test_a_run_takes_the_route_of_its_rules_and_conditions(orders: Plan) -> None:
+    run = simulate(orders, {"amount": 10}, PAID)
+    assert_route(run, "validate", "charge", "route", "ship", "close")
+    assert run.status == "complete"
+    assert run.why("review") == "rule 2 of route: no other rule applies"
+    assert run.why("wrap") == "wrap: has(input.gift) && input.gift is false"
+    large = simulate(orders, {"amount": 2000, "gift": True}, PAID)
+    assert_route(large, "validate", "charge", "route", "wrap", "review", "close")
+    assert large.why("review") == "rule 1 of route: large"
+
+
+def test_time_is_that_of_retries_delays_and_mocks(orders: Plan) -> None:
+    charge = mock.fails("network_error", times=2, takes=3).then(mock.result({"id": 7}, takes="500ms"))
+    run = simulate(orders, {"amount": 10}, {**PAID, "charge": charge})
+    assert_step(run, "charge", status="complete", attempts=3, result={"id": 7}, inputs={"amount": 10})
+    assert [failure.retry_in_ms for failure in run.step("charge").failures] == [1000, 1000]
+    assert run.step("charge").ended_ms == 3000 + 1000 + 3000 + 1000 + 500
+    assert run.duration_ms == 8500 + 7200_000
+    assert run.busy_ms == 6500
+    assert [step.name for step in run.critical_path()] == ["validate", "charge", "route", "ship", "close"]
+
+
+def test_a_permanent_failure_ends_the_task_and_says_what_never_ran(orders: Plan) -> None:
+    declined = mock.fails("declined", retryable=False, code="CARD_BLOCKED")
+    run = simulate(orders, {"amount": 10}, {**PAID, "charge": declined})
+    assert run.status == "error"
+    assert_step(run, "charge", status="error", attempts=1, error_type="declined", error_code="CARD_BLOCKED")
+    assert run.why("ship") == "route has not decided: charge failed (declined)"
+
+
+def test_a_step_that_would_call_a_handler_needs_a_mock(orders: Plan) -> None:
+    with pytest.raises(UsageError, match="the step 'validate' of shop/orders has no mock"):
+        simulate(orders, {"amount": 10})
+
+
+@pytest.mark.parametrize(
+    ("mocks", "message"),
+    [
+        ({"chrage": {}}, "shop/orders has no step 'chrage' to mock: did you mean `charge`"),
+        ({"charge": {"id": "x"}}, "the mock of 'charge' does not fit its result_schema: \\$.id"),
+        ({"charge": mock.route("ship")}, "takes a route, and the step is standard"),
+        ({"charge": mock.batched(2)}, "cuts batches, and the step is standard"),
+    ],
+)
+def test_a_mock_that_does_not_fit_the_template_is_refused(orders: Plan, mocks: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        simulate(orders, {"amount": 10}, {**PAID, **mocks})
+
+
+def test_an_incomplete_result_passes_where_only_what_is_present_is_checked(orders: Plan) -> None:
+    run = simulate(orders, {"amount": 10}, {**PAID, "charge": {}}, strictness="none")
+    assert run.status == "error"  # the engine would refuse it, too
+    assert run.step("charge").error_type == "result_schema_violation"
+
+
+def test_an_input_that_does_not_fit_is_refused(orders: Plan) -> None:
+    with pytest.raises(InputInvalid, match=r"\$.amount: is required"):
+        simulate(orders, {}, PAID)
+
+
+def test_every_step_can_be_mocked_by_its_schema(orders: Plan) -> None:
+    run = simulate(orders, {"amount": 10}, mock_all=True)
+    assert_results(run, charge={"id": 1})
+    assert run.status == "complete"
+
+
+def test_the_deadline_of_the_task_ends_it() -> None:
+    plan = plan_with(
+        "{name: a, handler: h.a, timeout_seconds: 60}",
+        "{name: b, dependencies: [a], handler: h.b}",
+        head="deadline: 1m",
+    )
+    run = simulate(plan, {}, {"a": mock.result({}, takes="50s"), "b": mock.result({}, takes="20s")})
+    assert (run.status, run.duration_ms) == ("error", 60_000)
+    assert run.step("b").error_type == "deadline_exceeded"
+
+
+def test_a_step_that_would_begin_after_the_deadline_fails_at_once() -> None:
+    plan = plan_with("{name: a, handler: h.a, not_before: input.at}", head="deadline: 1m")
+    run = simulate(plan, {"at": "2026-03-01T00:02:00Z"}, {"a": {}}, at=START)
+    assert (run.status, run.duration_ms, run.step("a").error_type) == ("error", 0, "deadline_too_near")
+
+
+def test_a_task_that_has_not_begun_expires() -> None:
+    plan = plan_with("{name: a, handler: h.a, delay: 2m}", head="expires_in: 1m")
+    run = simulate(plan, {}, {"a": {}})
+    assert (run.status, run.duration_ms, run.route) == ("cancelled", 60_000, [])
+
+
+def test_a_step_waits_for_the_time_in_the_input() -> None:
+    plan = plan_with("{name: a, handler: h.a, not_before: input.at}")
+    run = simulate(plan, {"at": "2026-03-01T01:00:00+00:30"}, {"a": {}}, at=START)
+    assert run.step("a").started_ms == 30 * 60_000
+    wrong = simulate(plan, {"at": "soon"}, {"a": {}}, at=START)
+    assert (wrong.status, wrong.step("a").error_type) == ("error", "not_a_time")
+
+
+def test_an_attempt_that_takes_too_long_times_out() -> None:
+    plan = plan_with("{name: a, handler: h.a, timeout_seconds: 5, retry: {max_attempts: 1}}")
+    run = simulate(plan, {}, {"a": mock.result({}, takes="6s")})
+    assert (run.step("a").error_type, run.duration_ms) == ("handler_timeout", 5000)
+
+
+def test_a_handler_that_asks_to_be_called_again_uses_no_attempt() -> None:
+    plan = plan_with("{name: a, handler: h.a, retry: {max_attempts: 1}}")
+    run = simulate(plan, {}, {"a": mock.again_in("10m").then(mock.again_in("10m")).then({"done": True})})
+    assert_step(run, "a", attempts=1, result={"done": True})
+    assert run.duration_ms == 20 * 60_000
+    for_ever = simulate(plan, {}, {"a": mock.again_in("1s")})
+    assert for_ever.step("a").error_type == "snoozed_too_often"
+
+
+def test_a_lost_worker_is_retried_unless_the_step_forbids_it() -> None:
+    plan = plan_with("{name: a, handler: h.a}", "{name: b, handler: h.b, on_worker_lost: fail}")
+    run = simulate(plan, {}, {"a": mock.lost().then({}), "b": mock.lost().then({})})
+    assert (run.step("a").state, run.step("b").error_type) == ("complete", "worker_lost")
+
+
+def test_a_function_stands_for_a_handler_and_reads_its_context() -> None:
+    plan = plan_with("{name: a, handler: h.a}", "{name: b, dependencies: [a], handler: h.b}")
+    run = simulate(
+        plan, {"n": 2}, {"a": {"n": 5}, "b": lambda context: {"sum": context.get_dependency_result("a")["n"]}}
+    )
+    assert_results(run, b={"sum": 5})
+
+
+def test_a_list_calls_its_handler_for_each_item() -> None:
+    plan = plan_with(
+        "{name: work, for_each: input.items, handler: h.w, inputs: {sku: '${item.sku}'}}",
+        "{name: sum, type: deferred, dependencies: [work], handler: tasker.collect}",
+    )
+    items = [{"sku": "a"}, {"sku": "b"}, {"sku": "c"}]
+    run = simulate(plan, {"items": items}, {"work": lambda context: {"is": context.get_input("sku")}})
+    assert run.results["sum"] == {"work": [{"is": "a"}, {"is": "b"}, {"is": "c"}]}
+    one = simulate(plan, {"items": items}, {"work": {}, "work_002": mock.fails("broken", retryable=False)})
+    assert (one.step("work_002").error_type, one.status) == ("broken", "error")
+    assert simulate(plan, {"items": []}, {"work": {}}).status == "complete"
+
+
+def test_slots_bound_what_runs_at_the_same_time() -> None:
+    plan = plan_with(*(f"{{name: s{number}, handler: h}}" for number in range(4)))
+    mocks = dict.fromkeys(["s0", "s1", "s2", "s3"], mock.result({}, takes=10))
+    assert simulate(plan, {}, mocks).duration_ms == 10_000
+    assert simulate(plan, {}, mocks, slots=2).duration_ms == 20_000
+
+
+def test_an_expression_without_a_value_fails_the_step_as_in_the_engine() -> None:
+    plan = plan_with(
+        "{name: a, handler: h.a}", "{name: b, dependencies: [a], handler: h.b, inputs: {x: '${steps.a.x}'}}"
+    )
+    run = simulate(plan, {}, {"a": {}, "b": {}})
+    assert run.step("b").error_type == "input_mapping_failed"
+
+
+def test_real_handlers_run_for_steps_without_a_mock(tmp_path: Path) -> None:
+    from tasker.simulation.simulate import real_handlers, workflow_of
+
+    steps = "  - {name: a, handler: twice}\n  - {name: b, dependencies: [a], handler: absent}\n"
+    (tmp_path / "workflow.yaml").write_text(f"name: t\nnamespace: n\nversion: 1.0.0\nsteps:\n{steps}")
+    (tmp_path / "handlers.py").write_text(
+        "from tasker.step_handler import step_handler\n\n"
+        "@step_handler('twice')\ndef twice(context):\n    return {'n': 2 * context.get_input('n')}\n"
+    )
+    workflow = workflow_of(tmp_path)
+    run = simulate(workflow.plan, {"n": 3}, {"b": {}}, handlers=real_handlers(workflow))
+    assert_results(run, a={"n": 6})
+    with pytest.raises(UsageError, match="the step 'b' has no handler"):
+        simulate(workflow.plan, {"n": 3}, handlers=real_handlers(workflow))
+
+
+def test_differences_are_shown_by_path(orders: Plan) -> None:
+    run = simulate(orders, {"amount": 10}, PAID)
+    with pytest.raises(AssertionError, match=r"charge\.result\.id: expected 8, was 7"):
+        assert_step(run, "charge", result={"id": 8})
+    with pytest.raises(AssertionError, match="review did not run: rule 2 of route"):
+        assert_route(run, "validate", "charge", "route", "review", "close")

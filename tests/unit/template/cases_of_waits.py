@@ -1,0 +1,27 @@
+"""Cases of steps that wait without a worker."""
+
+from __future__ import annotations
+
+from tests.unit.template.cases import Case
+from tests.unit.template.support import steps
+
+
+def wait(text: str) -> str:
+    return steps(f"- {{name: a, handler: h}}\n- {{name: b, type: wait, dependencies: [a], {text}}}\n")
+
+
+THREE_DAYS = wait("for: 3d")
+MONDAY = wait("until: {next: monday, at: 09:00, timezone: Europe/Berlin}")
+WAITS = (
+    Case("T140", steps("- {name: a, type: «wait»}"), "how long", steps("- {name: a, type: wait, for: 3d}")),
+    Case("T140", wait("for: 3d, until: «input.at»"), "exclude", wait("until: input.at")),
+    Case("T141", steps("- {name: a, handler: h, «for»: 3d}"), "type: wait", THREE_DAYS),
+    Case("T141", wait("for: 3d, «handler»: h"), "no worker runs", THREE_DAYS),
+    Case("T065", wait("for: 3d, «for_each»: input.list"), "standard step", THREE_DAYS),
+    Case("T142", wait("until: {next: day, at: «9»}"), "09:00", MONDAY),
+    Case("T023", wait("until: {next: «moonday», at: 09:00}"), "monday", MONDAY),
+    Case("T111", wait("until: {next: day, at: 09:00, timezone: «Berlin»}"), "Europe/Berlin", MONDAY),
+    Case("T021", wait("until: «{next: day}»"), "at", MONDAY),
+    Case("T060", wait("for: «3»"), "3s", THREE_DAYS),
+    Case("T061", wait("until: «steps.b.at»"), "above", wait("until: steps.a.at")),
+)
