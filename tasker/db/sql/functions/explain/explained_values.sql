@@ -5,7 +5,7 @@ language sql stable as $$
   select jsonb_strip_nulls(jsonb_build_object('since', s.updated_at, 'state', s.state) || case
     when p_reason in ('scheduled', 'debounced', 'delayed', 'late', 'waits_time', 'wait_over')
       then jsonb_build_object('due_at', s.due_at)
-    when p_reason in ('retry', 'failed', 'overdue', 'deferred', 'snoozed') then
+    when p_reason in ('retry', 'failed', 'tolerated', 'overdue', 'deferred', 'snoozed') then
       jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts, 'due_at', s.due_at)
     when p_reason in ('running', 'overrun', 'lost')
       then jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts,
