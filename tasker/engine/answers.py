@@ -71,6 +71,8 @@ class DueAnswer(AdvanceResult):
     """Schedules that are due."""
     unplanned: Sequence[StepChange] = ()
     """Failures after which their tasks go on, to be planned and written."""
+    unmatched: bool = False
+    """True if events or waits have not looked for each other."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
@@ -81,6 +83,7 @@ class DueAnswer(AdvanceResult):
             "keeper": answer.get("keeper", True),
             "schedules": answer.get("schedules") or (),
             "unplanned": answer.get("unplanned") or (),
+            "unmatched": bool(answer.get("unmatched")),
         }
 
 

@@ -18,14 +18,6 @@ Path = tuple[str | int, ...]
 """Canonical keys and list positions from the root of the document."""
 
 
-RESULT_OF_WAIT: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["waited_until"],
-    "properties": {"waited_until": {"type": "string"}},
-}
-"""JSON Schema of the result of a step that waited for a time."""
-
-
 class DocumentReading:
     """Positions of the values and keys of one document by canonical path, the report, and the known built-in steps."""
 
@@ -176,7 +168,9 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
     type_ = StepType(values.get("type", default)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
     if type_ is not None and type_.traits.waits:
-        values = {**values, "result_schema": RESULT_OF_WAIT}
+        from tasker.template.wait_keys import result_of_wait  # it imports this module
+
+        values = {**values, "result_schema": result_of_wait(type_.traits.waits, values)}
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:
         hint = "`ALL` means every step in `environments`"

@@ -18,6 +18,7 @@ from tasker.template.rates import default_burst, rate_text
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
 from tasker.template.step_types import DEFAULT
+from tasker.template.wait_keys import NEVER
 from tasker.template.yaml import convert
 
 
@@ -111,6 +112,15 @@ BATCH_KEYS = ("batch_size", "on_error")
 
 def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
     seconds, until = wait.get("for_seconds"), wait.get("until")
+    if "events" in wait:
+        events = [
+            _without_empty({**event, "key": event["key"] and place_text(event["key"])}, keep=("schema",))
+            for event in wait["events"]
+        ]
+        several = {"events": events} if len(events) > 1 else events[0]
+        defaults = {"on_timeout": "fail", "take": "first", "count": 1, "since": "task"}
+        more = {key: wait[key] for key, value in defaults.items() if wait[key] != value}
+        return {**several, "timeout": NEVER if seconds is None else duration_text(seconds), **more}
     end = dict(until) if until and "next" in until else _start_text(until)
     return {"for": None if seconds is None else duration_text(seconds), "until": end}
 

@@ -100,6 +100,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it ends then; to end it now: tasker task step complete {task} {step} --result '{}'{db}",
         by_any_process=True,
     ),
+    "waits_event": Reason(
+        "waits for the event {event}[ with the key {key}][ until {due_at}][; {taken} came]"
+        "[; the payloads of {refused} did not fit, the last because {problem}]",
+        "it ends with the event: tasker events send {namespace} {event}[ --key {key}] --payload '{}'{db}",
+    ),
     "wait_over": Reason(
         "waited until {due_at}, and its wait has not ended yet",
         "any process at work ends it within seconds",

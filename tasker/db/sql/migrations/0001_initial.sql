@@ -341,6 +341,10 @@ create table tasker.step_waits (
   kind         "char" not null check (kind in ('w', 'e', 'a', 'c', 'h')),   -- time, event, approval, child, handler
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
+  namespace_id int,                        -- of an event: these three say which one
+  event        text,
+  key          text,                       -- '': one without a key
+  probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
   detail       jsonb,
@@ -348,6 +352,50 @@ create table tasker.step_waits (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
 create index step_waits_of_task on tasker.step_waits (task_uuid);
+-- unmatched_v1: the waits of an event, and those that have not looked for theirs
+create index step_waits_for_event on tasker.step_waits (namespace_id, event, key)
+  where ended_at is null and event is not null;
+create index step_waits_unprobed on tasker.step_waits (since) where not probed and ended_at is null;
+
+-- Events that were sent to steps that wait for them. An event and the wait for it may commit in any order, also at the
+-- same moment: whoever commits looks for the other afterwards, and what was not looked at is in an index of its own
+-- (`routed_at`, `probed`), so that a crash in between loses nothing.
+create table tasker.incoming_events (
+  event_uuid   uuid primary key,
+  namespace_id int not null,
+  name         text not null,
+  key          text not null,              -- '': none
+  payload      jsonb not null,
+  bytes        int not null,               -- of the payload itself
+  exclusive    boolean not null,           -- one wait takes it; otherwise every wait of its name and key
+  dedupe_id    text,                       -- of the sender: a second event with it is dropped
+  sent_by      text not null,
+  sent_at      timestamptz not null,
+  expires_at   timestamptz not null,       -- from then on no wait takes it, and it is deleted
+  routed_at    timestamptz,                -- when waits were first looked for; null: to do
+  taken_by     uuid                        -- the step that took an exclusive one
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create unique index incoming_events_once on tasker.incoming_events (namespace_id, name, dedupe_id)
+  where dedupe_id is not null;
+-- unmatched_v1: the events of a wait; and lists
+create index incoming_events_of_key on tasker.incoming_events (namespace_id, name, key, event_uuid)
+  where taken_by is null;
+create index incoming_events_unrouted on tasker.incoming_events (event_uuid) where routed_at is null;
+create index incoming_events_by_expiry on tasker.incoming_events (expires_at);
+
+-- What became of an event at a wait: it was taken (the first one ends a wait, unless it collects), or its payload did
+-- not fit. Deleted with the task.
+create table tasker.wait_events (
+  workflow_step_uuid uuid not null,
+  token      bigint not null,
+  event_uuid uuid not null,
+  task_uuid  uuid not null,
+  at         timestamptz not null,
+  problem    text,                         -- why it was refused; null: it was taken
+  primary key (workflow_step_uuid, token, event_uuid)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+create index wait_events_of_task on tasker.wait_events (task_uuid);
+create index wait_events_of_event on tasker.wait_events (event_uuid);   -- prune_incoming_events_v1
 
 
 -- ==== Limits ====

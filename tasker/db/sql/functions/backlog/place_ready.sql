@@ -94,8 +94,9 @@ select array_agg(q::tasker.placed_step) into v_answer from (
       row_number() over (partition by z.task_uuid order by z.step_uuid)::int,
       z.begins_at is null and z.paused and not z.suspended
         and tasker.narrowly_paused(z.namespace_id, z.template_id, z.ordinal, z.task_uuid),
-      case when z.suspended then greatest((v_waits->>z.step_uuid::text)::timestamptz, tasker.now())
-        else z.begins_at end,
+      case when not z.suspended then z.begins_at
+        when v_waits->>z.step_uuid::text is not null
+          then greatest((v_waits->>z.step_uuid::text)::timestamptz, tasker.now()) end,
       z.limited
     from (
       select y.*,

@@ -254,7 +254,9 @@ begin
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
   if v_suspends then   -- after the timers of these steps are deleted
-    perform tasker.begin_waits(v_placed, v_now);
+    if tasker.begin_waits(v_placed, v_now) then
+      v_begins := v_now;
+    end if;
   end if;
   if v_all.limited then   -- permits that ended with this write go to the next steps in the same commit
     v_granted := tasker.hand_on_permits(v_judged, v_placed, p_args, coalesce(jsonb_array_length(v_claims), 0),

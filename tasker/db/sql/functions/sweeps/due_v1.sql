@@ -12,8 +12,9 @@
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
 -- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null:
 --   nothing waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of
---   tasks locked by other transactions are due), schedules (identifiers of those that are due),
---   and unplanned (failures that the caller has to plan, as items of advance_v1).
+--   tasks locked by other transactions are due), schedules (identifiers of those that are due), unplanned
+--   (failures that the caller has to plan, as items of advance_v1), and unmatched (true: events or waits have
+--   not looked for each other, see unmatched_v1).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -114,6 +115,10 @@ begin
   end if;
   if v_unplanned is not null then
     v_answer := v_answer || jsonb_build_object('unplanned', v_unplanned);
+  end if;
+  if exists (select from tasker.incoming_events e where e.routed_at is null)
+      or exists (select from tasker.step_waits w where not w.probed and w.ended_at is null) then
+    v_answer := v_answer || '{"unmatched": true}';
   end if;
   if v_schedules is not null then
     v_answer := v_answer || jsonb_build_object('schedules', v_schedules);
