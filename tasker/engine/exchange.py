@@ -47,7 +47,7 @@ class ClaimRow(NamedTuple):
     ran_ms: int | None = None
     """Time since the step's first attempt began, for further attempts of a step with `max_elapsed`."""
     waited_ms: float | None = None
-    """Time since the message of the step was sent; None for a step that was handed over without one."""
+    """Time since the step was enqueued or, in an ordered namespace, entered the backlog; None for a hand-off."""
     later: bool = False
     """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
 

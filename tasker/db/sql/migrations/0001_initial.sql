@@ -622,7 +622,8 @@ create table tasker.ready_backlog (
   paused             boolean not null default false,   -- by a pause of less than its namespace (tasker.mark_held)
   unserved           text,  -- "template:ordinal" of a step that waits for a worker with its handler, not for room
   priority           int,   -- of its task, in an ordered namespace
-  flow               text   -- in a fair namespace: '=' and the value of its key
+  flow               text,  -- in a fair namespace: '=' and the value of its key
+  ready_at           timestamptz not null default tasker.now()   -- since when it may be claimed, but for room
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- backlog_v1: the steps that wait for room, by rank, and the first of each unserved kind
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, unserved, rank) where not paused;
