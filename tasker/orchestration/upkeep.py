@@ -251,6 +251,8 @@ class Upkeep:
             raise
         self._schedule_promotion(answer, progress=answer.promoted > 0, own=own)
         self._on_advanced(answer)
+        if answer.unplanned:
+            await self._sweeper.apply(answer.unplanned, self._executor.caller())
         if answer.schedules:
             await self._fire(answer.schedules)
         if answer.unmatched:

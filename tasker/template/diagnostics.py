@@ -101,6 +101,13 @@ ERRORS = {
     "T142": "Not a time of day",
     "T143": "A wait without its event, or with two forms of it",
     "T144": "Keys of a wait for events that exclude each other",
+    "T150": "Two keys that say what a failure means",
+    "T151": "A step to run after a failure that does not exist, or is the step itself",
+    "T152": "One step that runs after the failures of several",
+    "T153": "A step with many instances that runs another step when it fails",
+    "T154": "A step that runs after a failure and waits for another step",
+    "T155": "A step that runs after a failure and creates steps",
+    "T156": "A step that waits for a step that exists only after a failure",
     "T170": "Unknown built-in step",
 }
 

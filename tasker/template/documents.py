@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
+from tasker.template.failure_words import FAIL_TASK
 from tasker.template.step_types import DEFAULT, OF_RULES, StepType
 
 if TYPE_CHECKING:
@@ -106,6 +107,11 @@ class StepDraft:
     reading: DocumentReading
     made_for: str | None = None
     """Step whose `when` or `for_each` this step was made for; None: the author wrote it."""
+    on_failure: str = FAIL_TASK
+    """Its own word, or that of the template (`tasker.template.failure_words`)."""
+    run_on_failure: str | None = None
+    handles: str | None = None
+    """Step whose failure creates this one."""
 
     @property
     def title(self) -> str:

@@ -12,6 +12,7 @@ import yaml
 from tasker.expressions.path import place_text
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
+from tasker.template.failure_words import FAIL_TASK, OPTIONAL, RUN
 from tasker.template.plan import Plan, RetryPolicy, StepLimit, StepPlan
 from tasker.template.rates import default_burst, rate_text
 from tasker.template.retry import INHERITED, RETRY_PROFILES
@@ -84,6 +85,8 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "concurrency": _limit(step, rate=False),
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
+            "on_failure": _on_failure(step),
+            "optional": step.on_failure == OPTIONAL or None,
             "requires": list(step.requires),
             "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
@@ -96,6 +99,12 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
         },
         keep=("result_schema", "inputs"),
     )
+
+
+def _on_failure(step: StepPlan) -> str | dict[str, Any] | None:
+    if step.on_failure == RUN:
+        return {"run": step.run_on_failure}
+    return None if step.on_failure in (FAIL_TASK, OPTIONAL) else step.on_failure
 
 
 BATCH_KEYS = ("batch_size", "on_error")

@@ -218,6 +218,15 @@ REASONS: Final[Mapping[str, Reason]] = {
     "decided_against": Reason(
         "not created: {decision} did not create {branch}[, because: {why}]", "nothing: it is not part of this task"
     ),
+    "tolerated": Reason(
+        "failed in attempt {attempt} of {max_attempts}[: {error}]; the task went on without it",
+        "to run it again with everything below it: tasker task rerun {task} --from STEP{db}",
+    ),
+    "skipped": Reason(
+        "skipped since {since}: {failed} failed, and `on_failure` skips what depends on it",
+        "to run it after all: tasker task rerun {task} --from {failed}{db}",
+    ),
+    "not_failed": Reason("not created: it runs only if {parents} fails", "no action needed"),
     "ended": Reason("{state} since {since}", "nothing: it has ended"),
     "unevaluated": Reason(
         "every step has ended, and the task is to be evaluated",

@@ -67,6 +67,7 @@ NOT_HERE = {
     "tasker_incoming_events_unrouted",
     "tasker_limit_waiting",  # no step has a limit
     "tasker_limit_permits",
+    "tasker_fair_rounds_total",  # no namespace is fair
     "tasker_tenant_submissions_total",  # no task has a tenant, and no submission a limit
     "tasker_submissions_refused_total",
 }

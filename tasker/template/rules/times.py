@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tasker.template.ancestry import Ancestry
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import StepDraft
 from tasker.template.durations import duration_text
 from tasker.template.graph import DependencyGraph
-from tasker.template.plan import Ancestry
 from tasker.template.step_types import Origin
 
 PLACES: Final = (
