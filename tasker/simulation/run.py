@@ -216,7 +216,12 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = self._wait_ends(step.plan.wait)
+        if step.plan.wait["on"] == "event":  # it comes at once
+            from tasker.simulation.samples import sample  # it imports this module
+
+            ends = AttemptOutcome(sample(step.plan.result_schema))
+        else:
+            ends = self._wait_ends(step.plan.wait)
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
 

@@ -253,6 +253,13 @@ def test_a_wait_takes_its_time_and_no_slot() -> None:
     assert run.results["a"] == {"waited_until": "2026-03-04T00:00:00+00:00"}
 
 
+def test_an_event_comes_at_once_with_a_payload_that_fits() -> None:
+    schema = "{type: object, required: [amount], properties: {amount: {type: integer}}}"
+    plan = plan_with(f"{{name: a, type: wait_for_event, event: paid, timeout: 2h, schema: {schema}}}")
+    run = simulate(plan)
+    assert run.results["a"]["payload"] == {"amount": 1}
+
+
 def test_a_wait_ends_at_the_next_named_day() -> None:
     plan = plan_with("{name: a, type: wait, until: {next: monday, at: '09:00', timezone: Europe/Berlin}}")
     run = simulate(plan, {}, at=START)  # a Sunday
