@@ -24,6 +24,7 @@ from tasker.views.tasks import TaskReport
 from tasker.views.templates import Registration
 
 if TYPE_CHECKING:
+    from tasker.cli.remote.events import HttpIncomingEvents
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays, HttpSchedules
     from tasker.operations.analytics import RemoteAnalytics
     from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tasker.services.fleet.doctor import Doctor
     from tasker.services.fleet.limits import Limits
     from tasker.services.fleet.overview import FleetOverview, Workers
+    from tasker.services.incoming_events import IncomingEvents
     from tasker.services.operators.dead_letters import DeadLetters
     from tasker.services.operators.pauses import Pauses
     from tasker.services.operators.replays import Replays
@@ -222,6 +224,8 @@ class Fleet(Protocol):
     def template_texts(self) -> TemplateTextService: ...
     @property
     def domain_events(self) -> DomainEventService: ...
+    @property
+    def incoming_events(self) -> IncomingEvents | HttpIncomingEvents: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
     @property

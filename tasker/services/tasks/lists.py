@@ -68,6 +68,7 @@ CLAUSES = (
     "created_before",
     "fingerprint",
     "tenant",
+    "outcome",
     "tenants",
     "waiting_for",
     "initiator",
@@ -100,6 +101,7 @@ class ListFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     tenant: str | None
+    outcome: str | None
     waiting_for: str | None
     correlation_id: str | None
     idempotency_key: str | None
@@ -124,6 +126,8 @@ class TaskFilter:
     initiator: str | None = None
     source_system: str | None = None
     tenant: str | None = None
+    outcome: str | None = None
+    """`partial`: tasks that are complete without some of their steps."""
     waiting_for: str | None = None
     """What a step of the task waits for without a worker: one of `WAITING_FOR`."""
     tags: Sequence[str] = ()

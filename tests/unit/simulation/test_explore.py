@@ -17,13 +17,32 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "workflows").glob("*/workflow.yam
 
 SIMULATED = {
     *("name", "type", "handler", "ordinal", "level", "depends_on", "static", "retry", "inherits", "timeout_seconds"),
-    *("delay_seconds", "not_before", "on_worker_lost", "result_schema", "inputs", "rules", "for_each", "made_for"),
+    *(
+        "delay_seconds",
+        "not_before",
+        "on_worker_lost",
+        "result_schema",
+        "inputs",
+        "rules",
+        "for_each",
+        "made_for",
+        "wait",
+    ),
     *("batch", "namespace", "version", "steps", "input_schema", "expires_in_seconds", "deadline_seconds"),
 }
 """Fields of plans and steps that a simulated run follows."""
 OF_OTHERS = {
     *("limits", "requires", "slots", "execution", "memory_mb", "circuit_breaker", "concurrency", "priority"),
-    *("debounce", "release", "fairness", "tenant", "unique", "max_submits_per_minute", "schedules", "identity_strategy"),
+    *(
+        "debounce",
+        "release",
+        "fairness",
+        "tenant",
+        "unique",
+        "max_submits_per_minute",
+        "schedules",
+        "identity_strategy",
+    ),
 }
 """Fields that are about other tasks, workers or submissions: one simulated task has neither."""
 TEXTS = {
