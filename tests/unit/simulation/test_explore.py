@@ -23,7 +23,16 @@ SIMULATED = {
 """Fields of plans and steps that a simulated run follows."""
 OF_OTHERS = {
     *("limits", "requires", "slots", "execution", "memory_mb", "circuit_breaker", "concurrency", "priority"),
-    *("debounce", "release", "fairness", "tenant", "unique", "max_submits_per_minute", "schedules", "identity_strategy"),
+    *(
+        "debounce",
+        "release",
+        "fairness",
+        "tenant",
+        "unique",
+        "max_submits_per_minute",
+        "schedules",
+        "identity_strategy",
+    ),
 }
 """Fields that are about other tasks, workers or submissions: one simulated task has neither."""
 TEXTS = {
