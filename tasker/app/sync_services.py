@@ -14,6 +14,7 @@ from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
 from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.overview import FleetOverview, Workers
+from tasker.services.incoming_events import IncomingEvents
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
@@ -229,6 +230,13 @@ class SyncQueues(SyncWrapper[Queues]):
     """Sync wrapper of `Queues`."""
 
     report = sync_method(Queues.report)
+
+
+class SyncIncomingEvents(SyncWrapper[IncomingEvents]):
+    """Sync wrapper of `IncomingEvents`."""
+
+    send = sync_method(IncomingEvents.send)
+    list = sync_method(IncomingEvents.list)
 
 
 class SyncSubmissions(SyncWrapper[Submissions]):

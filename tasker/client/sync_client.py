@@ -13,6 +13,7 @@ from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.events import EventOperations
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import Operation, SyncCaller
+from tasker.operations.schedules import ScheduleOperations
 from tasker.operations.steps import StepOperations
 from tasker.operations.tasks import TaskOperations
 from tasker.operations.templates import TemplateOperations
@@ -26,6 +27,7 @@ class SyncHttpClient(
     DeadLetterOperations,
     EventOperations,
     FleetOperations,
+    ScheduleOperations,
     StepOperations,
     TaskOperations,
     TemplateOperations,
@@ -71,16 +73,6 @@ class SyncHttpClient(
     resolve_step = sync_method(HttpClient.resolve_step)
     complete_step = sync_method(HttpClient.complete_step)
     get_template_graph = sync_method(HttpClient.get_template_graph)
-    list_schedules = sync_method(HttpClient.list_schedules)
-    get_schedule = sync_method(HttpClient.get_schedule)
-    list_fires = sync_method(HttpClient.list_fires)
-    list_upcoming_fires = sync_method(HttpClient.list_upcoming_fires)
-    create_schedule = sync_method(HttpClient.create_schedule)
-    pause_schedule = sync_method(HttpClient.pause_schedule)
-    resume_schedule = sync_method(HttpClient.resume_schedule)
-    delete_schedule = sync_method(HttpClient.delete_schedule)
-    trigger_schedule = sync_method(HttpClient.trigger_schedule)
-    backfill_schedule = sync_method(HttpClient.backfill_schedule)
     health_check = sync_method(HttpClient.health_check)
     detailed_health = sync_method(HttpClient.detailed_health)
     is_live = sync_method(HttpClient.is_live)

@@ -10,8 +10,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from tasker.dataclasses import dataclass
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
@@ -198,25 +199,51 @@ class SimulatedTask:
                 self._held.add(step.name)
                 self._at(begins, lambda step=step: self._begin(step))  # type: ignore[misc]
             else:
-                self._active += 1
-                self._ready.append(step)
+                self._go(step)
         return placed
 
     def _begin(self, step: SimulatedStep) -> None:
+        if step.state is not _S.PENDING:
+            return
         self._held.discard(step.name)
-        self._active += 1
-        self._ready.append(step)
+        self._go(step)
         self._evaluate(1)
+
+    def _go(self, step: SimulatedStep) -> None:
+        """Queue a step for its next attempt; a step that waits begins to wait, without a slot."""
+        self._active += 1
+        if step.plan.wait is None:
+            self._ready.append(step)
+            return
+        self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
+        ends = self._wait_ends(step.plan.wait)
+        number = step.number
+        self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
+
+    def _wait_ends(self, wait: Mapping[str, Any]) -> AttemptOutcome:
+        """Return when a wait ends, and what its step then comes to."""
+        began = self.at + timedelta(milliseconds=self.now)
+        if (seconds := wait.get("for_seconds")) is not None:
+            ends: datetime | str = began + timedelta(seconds=seconds)
+        elif "next" in wait["until"]:
+            ends = next_calendar_time(wait["until"], began)
+        else:
+            ends = start_time(wait["until"], self.values, self.steps)
+        if isinstance(ends, str):
+            return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
+        return AttemptOutcome(
+            {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
+        )
 
     def _begins_at(self, step: SimulatedStep) -> int | Failure:
         """Return the time before which the step does not start, or why it never does."""
         if step.plan.delay_seconds is not None:
             begins = self.now + round(step.plan.delay_seconds * 1000)
         elif step.plan.not_before is not None:
-            time = start_time(step.plan.not_before, self.values, self.steps)
-            if isinstance(time, str):
-                return Failure(time, "not_a_time", retryable=False)
-            begins = round((time - self.at) / timedelta(milliseconds=1))
+            begins_at = start_time(step.plan.not_before, self.values, self.steps)
+            if isinstance(begins_at, str):
+                return Failure(begins_at, "not_a_time", retryable=False)
+            begins = round((begins_at - self.at) / timedelta(milliseconds=1))
         else:
             return self.now
         if (left := self.left_ms) is not None and begins - self.now >= left:
@@ -239,14 +266,8 @@ class SimulatedTask:
             step = self._ready.popleft()
             if step.state is not _S.PENDING:
                 continue
-            self._attempts += 1
-            if self._attempts > MOST_ATTEMPTS:
-                raise UsageError(f"the run was stopped after {MOST_ATTEMPTS} attempts; the last one was of {step.name}")
             self._free -= 1
-            self._walk(step, _CLAIM)
-            step.attempts, step.calls, step.number = step.attempts + 1, step.calls + 1, step.number + 1
-            if step.started_ms is None:
-                step.started_ms, step.first_attempt = self.now, self._attempts
+            self._begin_attempt(step, _CLAIM)
             outcome = self._call(self, step)
             number = step.number
             self._at(
@@ -254,11 +275,20 @@ class SimulatedTask:
                 lambda step=step, outcome=outcome, number=number: self._end(step, outcome, number),  # type: ignore[misc]
             )
 
-    def _end(self, step: SimulatedStep, outcome: AttemptOutcome, number: int) -> None:
-        self._free += 1
+    def _begin_attempt(self, step: SimulatedStep, path: StepPath) -> None:
+        self._attempts += 1
+        if self._attempts > MOST_ATTEMPTS:
+            raise UsageError(f"the run was stopped after {MOST_ATTEMPTS} attempts; the last one was of {step.name}")
+        self._walk(step, path)
+        step.attempts, step.calls, step.number = step.attempts + 1, step.calls + 1, step.number + 1
+        if step.started_ms is None:
+            step.started_ms, step.first_attempt = self.now, self._attempts
+
+    def _end(self, step: SimulatedStep, outcome: AttemptOutcome, number: int, *, slot: bool = True) -> None:
+        self._free += slot
         if step.state is not _S.IN_PROGRESS or step.number != number:
             return
-        step.busy_ms += outcome.takes_ms
+        step.busy_ms += outcome.takes_ms if slot else 0
         value, left = outcome.value, self.left_ms
         if isinstance(value, Again) and left is not None and value.delay_ms >= left:
             value = Failure("it would be called again after the deadline of the task", "deadline_too_near", False)
@@ -404,9 +434,29 @@ def start_time(
         except (KeyError, IndexError, TypeError):
             return f"{where} has no value"
     try:
-        time = datetime.fromisoformat(str(found))
+        moment = datetime.fromisoformat(str(found))
     except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
         return f"{where} is no time with a zone: {found!r}"
-    return time
+    return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def next_calendar_time(word: Mapping[str, Any], after: datetime) -> datetime:
+    """Return the first time after `after` that a calendar word names, as `tasker.next_calendar_time` does."""
+    zone = ZoneInfo(word["timezone"])
+    at, day = time.fromisoformat(word["at"]), after.astimezone(zone).date()
+    while True:
+        moment = datetime.combine(day, at, zone)
+        if moment.astimezone(UTC) > after and _is_named(word["next"], moment):
+            return moment
+        day += timedelta(days=1)
+
+
+def _is_named(word: str, day: datetime) -> bool:
+    match word:
+        case "day":
+            return True
+        case "weekday":
+            return day.isoweekday() <= 5
+        case "month":
+            return day.day == 1
+    return day.strftime("%A").lower() == word

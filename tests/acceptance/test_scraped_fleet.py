@@ -65,6 +65,7 @@ NOT_HERE = {
     "tasker_timers_late_seconds",
     "tasker_limit_waiting",  # no step has a limit
     "tasker_limit_permits",
+    "tasker_fair_rounds_total",  # no namespace is fair
     "tasker_tenant_submissions_total",  # no task has a tenant, and no submission a limit
     "tasker_submissions_refused_total",
 }

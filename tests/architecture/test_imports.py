@@ -33,6 +33,7 @@ ALLOWED_IN_BACKENDS = {
     "tasker.testing",
 }
 ALLOWED_BESIDE = {
+    "tasker_secrets": {"tasker.secrets"},
     "tasker_otel": {"tasker.logging.format"},
     "tasker_steps": {
         "tasker.handlers",
@@ -197,7 +198,8 @@ def test_every_backend_and_plugin_is_packaged_and_has_an_entry_point() -> None:
     assert entry_points == names
     offered = PROJECT["project"]["entry-points"]["tasker.optional_plugins"]
     places = {name: value.partition(":")[0].split(".") for name, value in offered.items()}
-    assert {package for package, *_ in places.values()} == plugins
+    secrets = {value.partition(".")[0] for value in PROJECT["project"]["entry-points"]["tasker.secrets"].values()}
+    assert {package for package, *_ in places.values()} | secrets == plugins
     assert [name for name, place in places.items() if place[-1].removeprefix("tasker_") != name] == []
 
 

@@ -32,6 +32,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     process, events = os.getpid(), _events(attempt)
     entered = _enter(attempt, events)
     try:
+        if attempt.resources is not None and not attempt.resources.are_made(handler.uses):
+            await asyncio.to_thread(attempt.resources.acquire, handler.uses)  # it may wait for a provider of secrets
         value = await handler.call(context_of(attempt, events))
         limit, above = attempt.result_limit_bytes, attempt.dependency_results
         ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)

@@ -115,6 +115,11 @@ OF_THE_FLEET: Catalogue = {
         "gauge", "Steps that wait for a permit of a limit; counted to 100000.", ("limit",)
     ),
     "tasker_limit_permits": Described("gauge", "Permits of a limit that steps have; counted to 100000.", ("limit",)),
+    "tasker_fair_rounds_total": Described(
+        "counter",
+        "Rounds of turns in a fair namespace: in each, every flow with waiting steps has its turn.",
+        ("namespace",),
+    ),
     "tasker_pauses": Described("gauge", "Active pauses."),
     "tasker_dlq_pending_investigations": Described("gauge", "Pending dead letters, counted to 100000."),
     "tasker_dlq_entries_created_total": Described("counter", "Total number of dead letters."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tasker
+from tasker.engine.calls import Engine
+from tasker.errors import ConnectionLost
+from tasker.orchestration.results import ResultProcessor
 from tasker.step_handler import step_handler
+from tasker.template import compile_text
 from tasker.template.plan import Plan, StepPlan
 from tests.support.random_flows import FLAGS, Step, flows, plan_of
 
@@ -58,7 +64,6 @@ class Folding:
         task = self.app.submit(plan, values, idempotency_key=str(uuid4())).task_uuid
         self.app.finished(task, timeout=60)
         with psycopg.connect(self.url) as db:
-            assert db.execute("select * from tasker.violations_v1('{}')").fetchall() == []
             return task, db.execute(TASK, (task,)).fetchall(), db.execute(STEPS, (task,)).fetchall()
 
     def ahead(self, task: str) -> int:
@@ -110,3 +115,101 @@ def test_folded_and_unfolded_runs_leave_the_same_rows(
         ahead += folding.ahead(folded)
         assert folding.ahead(usual) == 0
     assert ahead > 20
+    with psycopg.connect(folding.url) as db:
+        assert db.execute("select * from tasker.violations_v1('{}')").fetchall() == []
+
+
+HEAD = """
+name: NAME
+namespace: conditions
+version: 1.0.0
+input_schema: {type: object, required: [items], properties: {items: {type: array}}}
+steps:
+  - {name: first, handler: h}
+"""
+
+
+def plan(steps: str) -> Plan:
+    (made,) = compile_text(HEAD.replace("NAME", f"f{uuid4().hex}") + steps).plans
+    return made
+
+
+ABOVE = "  - {name: NEW, handler: h, dependencies: [OLD], when: 'steps.OLD.above >= 0'}\n"
+CHAIN = "".join(
+    ABOVE.replace("NEW", new).replace("OLD", old) for old, new in pairwise(("first", "s1", "s2", "s3", "s4"))
+)
+
+
+def test_each_condition_of_a_chain_costs_no_claim_and_no_round_trip(
+    folding: Folding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Counter[str]()
+    call, read = Engine.call, Engine.read
+
+    async def counted_call(engine: Engine, name: str, *args: Any, **more: Any) -> Any:
+        calls[name] += 1
+        return await call(engine, name, *args, **more)
+
+    async def counted_read(engine: Engine, name: str, *args: Any, **more: Any) -> Any:
+        calls[name] += 1
+        return await read(engine, name, *args, **more)
+
+    monkeypatch.setattr(Engine, "call", counted_call)
+    monkeypatch.setattr(Engine, "read", counted_read)
+    task, _, rows = folding.run(plan(CHAIN), {"items": []})
+    assert (len(rows), folding.ahead(task)) == (9, 4)
+    assert (calls["advance"], calls["graph"], calls["inputs"]) == (5, 0, 0)  # a write for each step with a handler
+
+
+def test_all_conditions_below_one_step_end_in_its_write(folding: Folding) -> None:
+    steps = [ABOVE.replace("NEW", f"s{number}").replace("OLD", "first") for number in range(3)]
+    task, row, _ = folding.run(plan("".join(steps)), {"items": []})
+    assert (row[0][:4], folding.ahead(task)) == (("complete", True, 7, 7), 3)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "  - {name: s, handler: h, dependencies: [first], when: 'input.items[3] == 1'}",
+        "  - {name: s, handler: h, dependencies: [first], for_each: {in: 'input.items.map(i, i / 0)'}}",
+    ],
+)
+def test_condition_that_cannot_be_evaluated_fails_as_it_does_with_a_claim(folding: Folding, step: str) -> None:
+    made = plan(step)
+    task, *rows = folding.run(made, {"items": [1]})
+    _, *usual_rows = folding.run(made, {"items": [1]}, on=False)
+    assert rows == usual_rows
+    assert folding.ahead(task) == 0
+    assert "error" in {row[1] for row in rows[1]}
+
+
+def test_condition_with_two_parents_is_claimed(folding: Folding) -> None:
+    two = "  - {name: second, handler: h}\n  - {name: s, handler: h, dependencies: [first, second], when: 'true'}"
+    task, row, _ = folding.run(plan(two), {"items": []})
+    assert (row[0][0], folding.ahead(task)) == ("complete", 0)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_write_that_is_lost_with_its_connection_leaves_no_step_twice(
+    folding: Folding, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    apply, lost = ResultProcessor.apply, list[str]()
+
+    async def losing(processor: ResultProcessor, changes: Any, *args: Any, **more: Any) -> Any:
+        if not lost and any(change["kind"] == "ahead" for change in changes):
+            lost.append(moment)
+            if moment == "after":
+                await apply(processor, changes, *args, **more)
+            raise ConnectionLost("the connection ended")
+        return await apply(processor, changes, *args, **more)
+
+    made = plan(ABOVE.replace("NEW", "s").replace("OLD", "first"))
+    _, *usual_rows = folding.run(made, {"items": []}, on=False)
+    monkeypatch.setattr(ResultProcessor, "apply", losing)
+    task, *rows = folding.run(made, {"items": []})
+    assert lost == [moment]
+    assert rows[0] == usual_rows[0]
+    assert [row[:2] for row in rows[1]] == [row[:2] for row in usual_rows[1]]
+    stored = [[row for row in of_run if row[0] != "s"] for of_run in (rows[1], usual_rows[1])]
+    assert stored[0] == stored[1]  # without `s`, whose first claim was in the lost answer
+    assert folding.ahead(task) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
@@ -38,7 +38,18 @@ UNUSUAL: dict[str, Wish] = {
     "is another worker's": lambda chance, claim: ok({**claim, "worker": str(uuid4())}),
     "has a note": lambda chance, claim: ok(claim, n={"why": "a person asked"}),
     "changes the graph": lambda chance, claim: ok(claim, x=[], gv=0),
+    "creates steps": lambda chance, claim: ok(claim, x=[*created(chance, claim)], gv=0),
 }
+
+
+def created(chance: random.Random, claim: Item) -> Iterator[dict[str, Any]]:
+    """Steps in a row below this one, some with inputs of their own, of the last step of the template: none is below."""
+    parent = claim["name"]
+    for number in range(3):
+        name = f"{claim['name']}_{number}"
+        inputs = {"inputs": {"part": number}} if chance.random() < 0.3 else {}
+        yield {"name": name, "ordinal": claim["last"], "parents": [parent], **inputs}
+        parent = name
 
 
 def some_plan(lab: Lab, chance: random.Random, number: int) -> Plan:
@@ -142,7 +153,7 @@ def walk(lab: Lab, number: int) -> Counter[bool]:
         brought = chance.sample(running, chance.randint(1, len(running)))
         items = all_plain(chance, brought)
         if chance.random() < 0.4:
-            items[0] = UNUSUAL[chance.choice(list(UNUSUAL))](chance, brought[0])
+            items[0] = UNUSUAL[chance.choice(list(UNUSUAL))](chance, {**brought[0], "last": len(plan.steps) - 1})
         if chance.random() < 0.1:
             items.append(items[0])
         write = Write(lab, task, {**caller(lab, chance, plan), "items": items})

@@ -31,6 +31,10 @@ select 'tasker_limit_waiting', 'limit', r.name,
   (select count(*) from (select from tasker.limit_waiters w where w.rule_id = r.rule_id limit 100000) w)
 from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
 union all
+select 'tasker_fair_rounds_total', 'namespace', ns.name, f.round
+from (select x.namespace_id, x.round from tasker.flow_turns x order by x.namespace_id limit 1000) f
+join tasker.task_namespaces ns using (namespace_id)
+union all
 select 'tasker_limit_permits', 'limit', r.name,
   (select count(*) from (select from tasker.limit_permits p where p.rule_id = r.rule_id limit 100000) p)
 from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r

@@ -4,8 +4,8 @@
 -- that it would take itself. A test compares the outcomes of both.
 -- Locks: task, steps.
 -- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; no
---   more urgent step waits (tasker.yields); the task has only steps of its template, which have no inputs of
---   their own and no gates; each claim is the caller's; and all steps that wait for these are pending and
+--   more urgent step waits (tasker.yields); the task's steps have no gates; each claim is the caller's; and
+--   all steps that wait for these have no inputs of their own (as instances of a batch have), are pending and
 --   were never claimed, so that they have no position and have lost no worker.
 create or replace function tasker.advance_simple(p_args jsonb, p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -41,13 +41,13 @@ begin
     select * into t from tasker.tasks
     where task_uuid = (v_items->0->>'t')::uuid for no key update skip locked;
   end if;
-  if (not t.complete and t.graph_version = 0 and t.gates = 0) is not true then
+  if (not t.complete and t.gates = 0) is not true then
     return null;
   end if;
 
   select array_agg(row(q.step, t.task_uuid, 'ok', null, 'in_progress', v_path, 'complete', q.k, q.attempts,
       q.sort_key + tasker.path_length(v_path), 0, t.template_id, q.ordinal, null, q.name,
-      q.worker, null, null, tasker.clamped_ms(q.ms), q.r, q.m, null, null)::tasker.judged_change),
+      q.worker, null, null, tasker.clamped_ms(q.ms), q.r, q.m, null, null, null)::tasker.judged_change),
     count(distinct q.step) = v_count and bool_and(q.plain) into v_steps, v_plain from (
     select x.workflow_step_uuid as step, x.attempts, x.sort_key, x.ordinal, x.name, x.worker_uuid as worker,
       i.k, i.ms, i.r, i.m, i.k = x.claim_token and coalesce(i.w, v_worker) = x.worker_uuid
@@ -65,13 +65,20 @@ begin
       c.sort_key, false)::tasker.ready_step),
     count(*) filter (where c.unmet = e.met),
     bool_and(c.state = 'pending' and c.claim_token = 0
+      and (t.graph_version = 0 or not exists (select from tasker.step_inputs i
+        where i.workflow_step_uuid = c.workflow_step_uuid))
       and (c.unmet > e.met or coalesce(p_args->'namespace_ids' @> to_jsonb(c.namespace_id), false)
       and not coalesce(p_args->'unserved' ? (c.template_id || ':' || c.ordinal), false)))
   into v_children, v_ready, v_plain from (
-    select e.to_ordinal, count(*)::int as met from unnest(v_steps) s
-    join tasker.template_edges e on e.template_id = s.template_id and e.from_ordinal = s.ordinal
-    group by e.to_ordinal) e
-  join tasker.workflow_steps c on c.workflow_step_uuid = tasker.step_uuid(t.task_uuid, e.to_ordinal + 1);
+    select k.child, count(*)::int as met from (   -- as children_of
+      select tasker.step_uuid(t.task_uuid, e.to_ordinal + 1) as child from unnest(v_steps) s
+      join tasker.template_edges e on e.template_id = s.template_id and e.from_ordinal = s.ordinal
+      union all
+      select e.to_step_uuid from unnest(v_steps) s
+      join tasker.dynamic_edges e on e.task_uuid = s.task_uuid and e.from_step_uuid = s.step_uuid
+      where t.graph_version > 0) k
+    group by k.child) e
+  join tasker.workflow_steps c on c.workflow_step_uuid = e.child;
   if not v_plain or v_ready > v_slots or exists (select from tasker.pauses)
       or v_ready > 0 and exists (select from tasker.ready_backlog b where b.namespace_id = t.namespace_id
         and b.priority > t.priority and not b.paused and b.unserved is null)   -- as tasker.yields
