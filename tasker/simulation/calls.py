@@ -161,6 +161,7 @@ class StepCalls:
             max_attempts=max(1, step.plan.retry.max_attempts),
             correlation_id=CORRELATION,
             inputs=step.batch,
+            failures=_failures_above(task, step),
             ends_at=None if left is None else monotonic() + left / 1000,
         )
         return Attempt(
@@ -194,6 +195,25 @@ class _NoWrites:
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any]:
         return {}
+
+
+def _failures_above(task: SimulatedTask, step: SimulatedStep) -> dict[str, dict[str, Any]] | None:
+    """Return the failures of the steps above without which the task went on, as a handler asks for them."""
+    names = task.plan.above.of(step.plan.name)
+    gone = [other for name in names for other in task.instances(name) if other.settled is not None]
+    return {other.name: _error_of(other) for other in gone} or None
+
+
+def _error_of(step: SimulatedStep) -> dict[str, Any]:
+    if not step.failures:
+        return {"error_type": "skipped", "message": "a step above it failed"}
+    failure = step.failures[-1].failure
+    return {
+        "error_type": failure.error_type,
+        "message": failure.message,
+        "error_code": failure.error_code,
+        "attempt": step.attempts,
+    }
 
 
 def _limit(step: StepPlan) -> float:

@@ -257,3 +257,31 @@ def test_a_wait_ends_at_the_next_named_day() -> None:
     plan = plan_with("{name: a, type: wait, until: {next: monday, at: '09:00', timezone: Europe/Berlin}}")
     run = simulate(plan, {}, at=START)  # a Sunday
     assert run.results["a"] == {"waited_until": "2026-03-02T08:00:00+00:00"}
+
+
+def test_a_task_goes_on_without_a_step_as_its_word_says() -> None:
+    plan = plan_with(
+        "{name: a, handler: h, on_failure: continue}",
+        "{name: b, dependencies: [a], handler: h}",
+        "{name: c, handler: h, on_failure: skip_cascade}",
+        "{name: d, dependencies: [c], handler: h}",
+        "{name: e, handler: h, on_failure: {run: f}}",
+        "{name: f, handler: h}",
+        "{name: end, type: deferred, dependencies: [b, d, e, f], handler: h}",
+    )
+    gone = mock.fails("gone", retryable=False)
+    seen: dict[str, Any] = {}
+
+    def reads(context: Any) -> dict[str, Any]:
+        seen.update(a=context.failed("a"), e=context.failure)
+        return {}
+
+    mocks = {"a": gone, "b": reads, "c": gone, "d": {}, "e": gone, "f": {}, "end": {}}
+    run = simulate(plan, {}, mocks)
+    assert (run.status, run.outcome) == ("complete", "partial")
+    assert_route(run, "a", "c", "e", "b", "f", "end")
+    assert run.why("d") == "it was skipped: a step above it failed, and `on_failure` skips what depends on it"
+    assert (seen["a"].error_type, seen["e"]) == ("gone", None)
+    fine = simulate(plan, {}, {**mocks, "a": {}, "c": {}, "e": {}, "b": {}})
+    assert (fine.status, fine.outcome) == ("complete", None)
+    assert fine.why("f") == "it runs only if e fails"
