@@ -285,3 +285,32 @@ def test_a_task_goes_on_without_a_step_as_its_word_says() -> None:
     fine = simulate(plan, {}, {**mocks, "a": {}, "c": {}, "e": {}, "b": {}})
     assert (fine.status, fine.outcome) == ("complete", None)
     assert fine.why("f") == "it runs only if e fails"
+
+
+def test_an_event_comes_in_time_or_not_at_all() -> None:
+    plan = plan_with(
+        "{name: paid, type: wait_for_event, event: payment.settled, key: input.order, timeout: 2h, "
+        "schema: {type: object, required: [amount]}}",
+        "{name: ship, dependencies: [paid], handler: h}",
+    )
+    run = simulate(plan, {"order": "S-1"}, {"paid": mock.event({"amount": 12}, after="1h"), "ship": {}}, at=START)
+    assert (run.status, run.duration_ms) == ("complete", 3_600_000)
+    assert_results(run, paid={"key": "S-1", "payload": {"amount": 12}, "sent_at": "2026-03-01T01:00:00+00:00"})
+    for late in (mock.event({"amount": 12}, after="3h"), mock.no_event()):
+        run = simulate(plan, {"order": "S-1"}, {"paid": late, "ship": {}}, at=START)
+        assert (run.status, run.step("paid").error_type, run.duration_ms) == ("error", "wait_timed_out", 7_200_000)
+    with pytest.raises(UsageError, match=r"fits no schema of the wait for payment\.settled"):
+        simulate(plan, {"order": "S-1"}, {"paid": mock.event({}), "ship": {}})
+    with pytest.raises(UsageError, match="no mock says whether it comes"):
+        simulate(plan, {"order": "S-1"}, {"ship": {}})
+    assert simulate(plan, {"order": "S-1"}, {"paid": mock.event({"amount": 1})}, mock_all=True).status == "complete"
+
+
+def test_several_events_are_collected() -> None:
+    plan = plan_with("{name: bids, type: wait_for_event, event: bid, timeout: 1d, take: all}")
+    bids = (
+        mock.event({"n": 1}, after="1h").then(mock.event({"n": 2}, after="1h")).then(mock.event({"n": 3}, after="2d"))
+    )
+    run = simulate(plan, {}, {"bids": bids})
+    assert [each["payload"]["n"] for each in run.results["bids"]["events"]] == [1, 2]
+    assert run.duration_ms == 86_400_000
