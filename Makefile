@@ -60,6 +60,7 @@ generate: $(STAMP)  ## write the SQL and the parts of the documentation that are
 	@$(BIN)/python -m tools.lifecycle_sql
 	@$(BIN)/python -m tools.sql_readme
 	@$(BIN)/python -m tools.lifecycle_docs
+	@$(BIN)/python -m tools.step_docs
 	@$(BIN)/python -m tools.openapi
 	@$(BIN)/python -m tools.monitoring
 	@$(BIN)/tasker config docs --output docs/reference/configuration.md

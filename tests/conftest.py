@@ -23,6 +23,8 @@ from tasker.db import migrate
 from tasker.db.embedded import EmbeddedServer
 from tasker.known_secrets import KNOWN, KnownSecrets
 from tasker.messaging import load_backend
+from tests.support.kept_connections import KeptConnections
+from tests.support.laboratory import Laboratory
 from tests.support.order import waiting_first
 from tests.support.servers import brokers, browser
 from tests.support.servers.databases import Server
@@ -45,6 +47,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jo
 
 SECOND_URL = os.environ.get(VARIABLE)
 SECOND_PROGRAMS = programs()
+BY_DEFAULT = "not long and not servers"
+"""Marks of the tests that `make test` leaves out, as in pyproject.toml."""
 SERVERS = ["embedded"] + (["server"] if SECOND_URL or SECOND_PROGRAMS else [])
 ABSENT = f"NOT TESTED on a second PostgreSQL server: none is installed, and {VARIABLE} is not set"
 VARYING = (
@@ -126,9 +130,18 @@ def cluster(servers_folder: Path) -> Path:
     return make_cluster(servers_folder / "cluster")
 
 
-@pytest.fixture(scope="session", params=SERVERS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each server in turn: an item that `make test` would leave out costs each tester as much as one that it runs."""
+    chosen = any(mark.args[0] == "server" for mark in metafunc.definition.iter_markers("parametrize"))
+    if "server" in metafunc.fixturenames and not chosen:
+        path, left_out = metafunc.definition.path, metafunc.config.option.markexpr == BY_DEFAULT
+        again = not _below(path, IN_FRONT) and not (left_out and _is_left_to_servers(path))
+        metafunc.parametrize("server", SERVERS if again else SERVERS[:1], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest, servers_folder: Path, embedded_folder: Path) -> Iterator[Server]:
-    """Each server in turn."""
+    """One of `SERVERS`."""
     with ThreadPoolExecutor(max_workers=1) as cleaner:
         if request.param == "embedded":
             embedded = EmbeddedServer.start(embedded_folder, settings=THROWN_AWAY, linger_seconds=1)
@@ -168,10 +181,16 @@ def empty_database_url(server: Server) -> Iterator[str]:
 
 
 @pytest.fixture
-def database_url(server: Server, migrated_template: str) -> Iterator[str]:
+def new_database_url(server: Server, migrated_template: str) -> Iterator[str]:
     """A migrated database of its own for one test."""
     with server.database(migrated_template) as url:
         yield url
+
+
+@pytest.fixture
+def database_url(new_database_url: str) -> str:
+    """A migrated database for one test: its own, or one of its folder that others have used before."""
+    return new_database_url
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +198,22 @@ def module_database_url(server: Server, migrated_template: str) -> Iterator[str]
     """A migrated database shared by the tests of one module, which must tell their data apart."""
     with server.database(migrated_template) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def laboratory(server: Server, migrated_template: str) -> Iterator[Laboratory]:
+    """A migrated database that tests use in turn: its rows are deleted between them."""
+    laboratory = Laboratory(lambda: server.database(migrated_template))
+    yield laboratory
+    laboratory.close()
+
+
+@pytest.fixture(scope="session")
+def kept_connections() -> Iterator[KeptConnections]:
+    """Sessions on that database which programs under test use in turn."""
+    kept = KeptConnections()
+    yield kept
+    kept.close()
 
 
 @pytest.fixture(autouse=True)
@@ -192,6 +227,27 @@ def log_settings() -> Iterator[None]:
     for logger in _log_levels().keys() | levels.keys():
         if logger.level != (level := levels.get(logger, logging.NOTSET)):
             logger.setLevel(level)
+
+
+class _LoopErrors(logging.Handler):
+    """Errors of event loops, which only log them: callbacks that raise, exceptions that nobody retrieves."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(self.format(record))
+
+
+@pytest.fixture(autouse=True)
+def loop_errors() -> Iterator[list[str]]:
+    """What an event loop has only logged fails the test; one that causes such an error clears the list."""
+    handler = _LoopErrors()
+    logging.getLogger("asyncio").addHandler(handler)
+    yield handler.messages
+    logging.getLogger("asyncio").removeHandler(handler)
+    assert not handler.messages, "\n".join(handler.messages)
 
 
 @pytest.fixture(autouse=True)
@@ -209,9 +265,15 @@ def _log_levels() -> dict[logging.Logger, int]:
     return {each: each.level for each in loggers if isinstance(each, logging.Logger) and each.level}
 
 
-def _below(item: pytest.Item, beginnings: Sequence[str]) -> bool:
-    """Whether its file is one of those whose paths begin so."""
-    return any(f"/tests/{beginning}" in item.path.as_posix() for beginning in beginnings)
+def _below(path: Path, beginnings: Sequence[str]) -> bool:
+    """Whether a file is one of those whose paths begin so."""
+    text = path.as_posix()
+    return any(f"/tests/{beginning}" in text for beginning in beginnings)
+
+
+def _is_left_to_servers(path: Path) -> bool:
+    """Whether `make test` runs the tests of this file on the first server alone."""
+    return _below(path, SERVED) and (not _below(path, VARYING) or _below(path, LONG_THERE))
 
 
 def _carried_elsewhere(item: pytest.Item) -> bool:
@@ -231,7 +293,7 @@ def _is_on_the_second(item: pytest.Item) -> bool:
 def _shares_processes(item: pytest.Item) -> bool:
     """Whether it shares a fleet, or a server and a browser, with its module: begun first, it is stolen by nobody who
     would have to start them again."""
-    return _below(item, ("web/", "acceptance/test_scraped_fleet"))
+    return _below(item.path, ("web/", "acceptance/test_scraped_fleet"))
 
 
 def _waits(item: pytest.Item) -> bool:
@@ -260,23 +322,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """On the second server `make test` runs what its version changes, `make test-servers` the rest but what differs in
     Python alone, and what a fleet tells the outside, `make test-chaos` real processes, which take minutes. Of several
     processes one begins with the second server's tests."""
-    repeated = {item for item in items if _is_on_the_second(item) and _below(item, IN_FRONT)}
-    items[:] = [item for item in items if item not in repeated]
-    config.hook.pytest_deselected(items=list(repeated))
     for item in items:
-        if _below(item, TOLD_OUTSIDE):
+        if _below(item.path, TOLD_OUTSIDE):
             item.add_marker(pytest.mark.servers)
         if not _is_on_the_second(item):
             continue
         long_here = "acceptance" in item.path.parts or item.get_closest_marker("servers")
         if long_here and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)
-        elif _below(item, SERVED) and (
-            not _below(item, VARYING) or _below(item, LONG_THERE) or _carried_elsewhere(item)
-        ):
+        elif _is_left_to_servers(item.path) or (_below(item.path, SERVED) and _carried_elsewhere(item)):
             item.add_marker(pytest.mark.servers)
     unread = [
-        item.nodeid for item in items if item.get_closest_marker("servers") and not _below(item, (*SERVED, "chaos"))
+        item.nodeid
+        for item in items
+        if item.get_closest_marker("servers") and not _below(item.path, (*SERVED, "chaos"))
     ]
     if unread:
         raise pytest.UsageError(f"left to `make test-servers`, which does not read their folder: {', '.join(unread)}")

@@ -13,12 +13,14 @@ from tasker_secrets.settings import Clock, ProviderSettings, utc_now
 
 MISSING = ("ResourceNotFoundException", "AccessDeniedException", "DecryptionFailure", "ValidationException")
 
+KEYS = "region profile endpoint_url"
+
 
 class AwsProvider:
     """Secrets by name or ARN: `aws:shop/orders#password`. Credentials are found as by every client of AWS."""
 
     def __init__(self, settings: Mapping[str, Any], now: Clock = utc_now) -> None:
-        self._settings, self._now = ProviderSettings("aws", settings, "region profile endpoint_url"), now
+        self._settings, self._now = ProviderSettings("aws", settings, KEYS), now
         self._lock = threading.Lock()
         self._client: Any = None
 

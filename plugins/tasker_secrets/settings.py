@@ -1,4 +1,4 @@
-"""What the tables `[secrets.NAME]` of all three providers have in common."""
+"""Common keys of the tables `[secrets.NAME]` of the providers."""
 
 from __future__ import annotations
 

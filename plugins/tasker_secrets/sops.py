@@ -14,12 +14,14 @@ from tasker_secrets.settings import Clock, ProviderSettings, utc_now
 SHOWN = 300
 """Characters of the program's message that an error shows."""
 
+KEYS = "program folder"
+
 
 class SopsProvider:
     """Files as JSON: `sops:secrets.enc.yaml#database.password`. A file is decrypted again once it has changed."""
 
     def __init__(self, settings: Mapping[str, Any], now: Clock = utc_now) -> None:
-        self._settings, self._now = ProviderSettings("sops", settings, "program folder"), now
+        self._settings, self._now = ProviderSettings("sops", settings, KEYS), now
         self._program = self._settings.text("program", "sops") or ""
         self._folder = Path(self._settings.text("folder", ".") or "")
         self._read: dict[Path, tuple[tuple[int, int, int], str]] = {}

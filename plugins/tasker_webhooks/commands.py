@@ -104,7 +104,7 @@ def replay(
 def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: str, place: FleetTarget) -> None:
     """Send nothing to it; events wait until it is enabled."""
     done = _asked(
-        settings, place, lambda endpoints: endpoints.disable(endpoint, by=actor(), reason=reason), operates=True
+        settings, place, lambda endpoints: endpoints.disable(endpoint, actor=actor(), reason=reason), operates=True
     )
     print_as(form, done, _switched_text)
 
@@ -116,7 +116,7 @@ def disable(settings: WebhooksTable | None, endpoint: str, reason: str, form: st
 @click.pass_obj
 def enable(settings: WebhooksTable | None, endpoint: str, form: str, place: FleetTarget) -> None:
     """Send to it again, what has come meanwhile too."""
-    done = _asked(settings, place, lambda endpoints: endpoints.enable(endpoint, by=actor()), operates=True)
+    done = _asked(settings, place, lambda endpoints: endpoints.enable(endpoint, actor=actor()), operates=True)
     print_as(form, done, _switched_text)
 
 

@@ -65,8 +65,8 @@ class Endpoints(Protocol):
     async def aside(self, name: str) -> Sequence[Delivery]: ...
     async def test(self, name: str) -> Tested: ...
     async def replay(self, name: str, events: Sequence[str]) -> Replayed: ...
-    async def disable(self, name: str, *, by: str, reason: str) -> Switched: ...
-    async def enable(self, name: str, *, by: str) -> Switched: ...
+    async def disable(self, name: str, *, actor: str, reason: str) -> Switched: ...
+    async def enable(self, name: str, *, actor: str) -> Switched: ...
 
 
 class EndpointsHere:
@@ -94,13 +94,13 @@ class EndpointsHere:
         """Post events again that were given up: these, or all."""
         return Replayed(name, await self._events.deliveries.retry(self._subscriber(name), events or None))
 
-    async def disable(self, name: str, *, by: str, reason: str) -> Switched:
+    async def disable(self, name: str, *, actor: str, reason: str) -> Switched:
         """Stop sending to an endpoint."""
-        return Switched(name, await self._events.deliveries.stop(self._subscriber(name), by=by, reason=reason))
+        return Switched(name, await self._events.deliveries.stop(self._subscriber(name), actor=actor, reason=reason))
 
-    async def enable(self, name: str, *, by: str) -> Switched:
+    async def enable(self, name: str, *, actor: str) -> Switched:
         """Resume sending to an endpoint."""
-        return Switched(name, await self._events.deliveries.resume(self._subscriber(name), by=by))
+        return Switched(name, await self._events.deliveries.resume(self._subscriber(name), actor=actor))
 
     def _subscriber(self, name: str) -> str:
         return SUBSCRIBER + _named(self._settings, name).name

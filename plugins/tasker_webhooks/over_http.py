@@ -34,11 +34,11 @@ class HttpEndpoints:
     async def replay(self, name: str, events: Sequence[str]) -> Replayed:
         return await self._done(Replayed, name, "replay", {"events": list(events)})
 
-    async def disable(self, name: str, *, by: str, reason: str) -> Switched:
-        return await self._done(Switched, name, "disable", {"actor": by, "reason": reason})
+    async def disable(self, name: str, *, actor: str, reason: str) -> Switched:
+        return await self._done(Switched, name, "disable", {"actor": actor, "reason": reason})
 
-    async def enable(self, name: str, *, by: str) -> Switched:
-        return await self._done(Switched, name, "enable", {"actor": by})
+    async def enable(self, name: str, *, actor: str) -> Switched:
+        return await self._done(Switched, name, "enable", {"actor": actor})
 
     async def _done(self, kind: type[T], name: str, action: str, body: dict[str, Any]) -> T:
         return decoded(kind, await self._connection.send("POST", path(ENDPOINTS, name, action), body=body))

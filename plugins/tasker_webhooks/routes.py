@@ -68,11 +68,11 @@ def endpoint_routes(settings: WebhooksTable) -> APIRouter:
     @router.post("/endpoints/{name}/disable", **STEERS)
     async def disable_webhook_endpoint(request: Request, name: str, body: Disabling) -> Switched:
         """Stop sending to an endpoint; its events wait."""
-        return await of(request).disable(name, by=actor_of(request, body.actor), reason=body.reason)
+        return await of(request).disable(name, actor=actor_of(request, body.actor), reason=body.reason)
 
     @router.post("/endpoints/{name}/enable", **STEERS)
     async def enable_webhook_endpoint(request: Request, name: str, body: Enabling) -> Switched:
         """Resume sending to an endpoint, including the events that have waited."""
-        return await of(request).enable(name, by=actor_of(request, body.actor))
+        return await of(request).enable(name, actor=actor_of(request, body.actor))
 
     return router

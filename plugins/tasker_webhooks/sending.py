@@ -169,7 +169,7 @@ class Sender:
             message = "webhook_given_up endpoint=%s event=%s attempts=%s error=%s; see tasker webhook list %s"
             _log.error(message, self._endpoint.name, event.event_id, attempts, answer.error, self._endpoint.name)
         if answer.gone:
-            await deliveries.stop(self._name, by="tasker", reason=answer.error)
+            await deliveries.stop(self._name, actor="tasker", reason=answer.error)
             self._stopped.set()
 
     def _pause(self, attempts: int, answer: Answer) -> float:

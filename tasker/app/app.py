@@ -13,6 +13,7 @@ from tasker.db.caller_transaction import CallerTransaction, in_caller_transactio
 from tasker.db.pool import require_loop
 from tasker.engine.answers import EagerStarter
 from tasker.errors import DuplicateTask
+from tasker.services.incoming_events import SendOptions, send_in
 from tasker.services.operators.pauses import PauseOptions, PauseTarget
 from tasker.services.submission.check import check_priority
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS, CallerSubmission
@@ -21,6 +22,7 @@ from tasker.services.submission.submit import OnDuplicate, Submission, Submissio
 from tasker.services.tasks.end_listeners import remaining_seconds, submission_deadline
 from tasker.services.tasks.read import checked
 from tasker.template.plan import Plan
+from tasker.views.incoming_events import SentEvent
 from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
@@ -131,6 +133,33 @@ class App(AppLifecycle):
         """
         submit = await self._prepare_submission(target, context, **options)
         return await in_caller_transaction(connection, lambda transaction: submit(transaction, lock_timeout))
+
+    async def send_event(
+        self, namespace: str, name: str, payload: Any = None, **options: Unpack[SendOptions]
+    ) -> SentEvent:
+        """Send an event to the steps of a namespace that wait for it, or will (`type: wait_for_event`).
+
+        Options are those of `SendOptions`. Raises `UsageError`, `NotStorable`.
+        """
+        return await self.incoming_events.send(namespace, name, payload, **options)
+
+    async def send_event_in(
+        self,
+        connection: Any,
+        namespace: str,
+        name: str,
+        payload: Any = None,
+        *,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
+        **options: Unpack[SendOptions],
+    ) -> SentEvent:
+        """Send an event in the caller's own transaction: it is sent if, and only if, the caller commits.
+
+        `connection` is as in `submit_in`. The timekeeper gives the event to waits after the commit.
+        """
+        return await in_caller_transaction(
+            connection, lambda transaction: send_in(transaction, namespace, name, payload, lock_timeout, **options)
+        )
 
     async def _prepare_submission(
         self,

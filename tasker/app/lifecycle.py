@@ -40,6 +40,7 @@ from tasker.services.fleet.health import ServerHealth
 from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
+from tasker.services.incoming_events import IncomingEvents
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
@@ -121,6 +122,7 @@ class AppLifecycle:
     metrics = service[ServerMetrics]()
     events = requires_start[TaskEvents]()
     domain_events = service[DomainEventLog]()
+    incoming_events = service[IncomingEvents]()
     template_texts = requires_start[TemplateTexts]()
     queues = requires_start[Queues]()
     submissions = requires_start[Submissions]()

@@ -25,6 +25,7 @@ from tasker.orchestration.upkeep import StepExecutor, Upkeep
 from tasker.process.context import ProcessContext
 
 if TYPE_CHECKING:
+    from tasker.services.event_matching import EventMatcher
     from tasker.services.schedule_firing import ScheduleFiring
 
 
@@ -98,7 +99,13 @@ class Assembly(ABC):
             on_advanced=self.follow_up.advanced,
             on_repaired=self.context.plugins.listener("tasker_sweep_repaired"),
             firing=self._firing,
+            matching=self._matching,
         )
+
+    def _matching(self) -> EventMatcher:
+        from tasker.services.event_matching import EventMatcher  # lazy import, needed only where steps wait for events
+
+        return EventMatcher(self.context.engine, self.plans, self.follow_up.advanced)
 
     def _firing(self) -> ScheduleFiring:
         from tasker.services.schedule_firing import ScheduleFiring  # lazy import, needed only where schedules fire

@@ -31,6 +31,7 @@ from tasker.services.fleet.health import ServerHealth
 from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
+from tasker.services.incoming_events import IncomingEvents
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
@@ -85,6 +86,11 @@ class Services:
     def search(self) -> TaskSearch:
         """Search for tasks."""
         return TaskSearch(self.connection)
+
+    @cached_property
+    def incoming_events(self) -> IncomingEvents:
+        """Events for steps that wait."""
+        return IncomingEvents(self.engine, self.plans)
 
     @cached_property
     def domain_events(self) -> DomainEventLog:

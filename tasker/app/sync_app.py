@@ -15,9 +15,11 @@ from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method, with_p
 from tasker.db.caller_transaction import caller_transaction
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.process.stopping import STOP_GRACE_SECONDS
+from tasker.services.incoming_events import SendOptions, send_in
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS
 from tasker.services.submission.submit import SubmissionResult
 from tasker.template.plan import Plan
+from tasker.views.incoming_events import SentEvent
 
 T = TypeVar("T")
 SERVICES: dict[str, type[SyncWrapper[Any]]] = {
@@ -42,6 +44,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "repairs": sync_services.SyncRepairs,
     "events": sync_services.SyncEvents,
     "domain_events": sync_services.SyncDomainEvents,
+    "incoming_events": sync_services.SyncIncomingEvents,
     "template_texts": sync_services.SyncTemplateTexts,
     "queues": sync_services.SyncQueues,
     "submissions": sync_services.SyncSubmissions,
@@ -82,6 +85,7 @@ class SyncApp(SyncWrapper[App]):
     repairs = requires_start[sync_services.SyncRepairs]()
     events = requires_start[sync_services.SyncEvents]()
     domain_events = requires_start[sync_services.SyncDomainEvents]()
+    incoming_events = requires_start[sync_services.SyncIncomingEvents]()
     template_texts = requires_start[sync_services.SyncTemplateTexts]()
     queues = requires_start[sync_services.SyncQueues]()
     submissions = requires_start[sync_services.SyncSubmissions]()
@@ -143,6 +147,19 @@ class SyncApp(SyncWrapper[App]):
         transaction = caller_transaction(connection)
         return self._prepare_submission(target, context, **options)(transaction, lock_timeout)
 
+    def send_event_in(
+        self,
+        connection: Any,
+        namespace: str,
+        name: str,
+        payload: Any = None,
+        *,
+        lock_timeout: float = LOCK_TIMEOUT_SECONDS,
+        **options: Unpack[SendOptions],
+    ) -> SentEvent:
+        """Send an event in the caller's synchronous transaction; see `App.send_event_in`."""
+        return send_in(caller_transaction(connection), namespace, name, payload, lock_timeout, **options)
+
     def stop_working(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Wait up to `grace_seconds` for running steps, then release them. Tasks can still be read."""
         self._loop.complete(lambda: self._original.stop_working(grace_seconds))
@@ -157,6 +174,7 @@ class SyncApp(SyncWrapper[App]):
         return self._loop.wait(coroutine)
 
     submit = sync_method(App.submit)
+    send_event = sync_method(App.send_event)
     submit_many = sync_method(App.submit_many)
     _prepare_submission = sync_method(App._prepare_submission)
     run = sync_method(App.run)

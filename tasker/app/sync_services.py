@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Generator
-from typing import Any, TypeVar
+from collections.abc import Generator
 
-from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method
+from tasker.app.sync_wrapper import SyncWrapper, iterate, sync_iterator, sync_method
 from tasker.engine.plans import PlanStore
 from tasker.process.releases import Repairs
 from tasker.services.database import DatabaseSizes, RetentionService
-from tasker.services.domain_events import EVERY, DomainEventLog
+from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
 from tasker.services.fleet.brokers import Queues
 from tasker.services.fleet.doctor import Checks, Doctor
 from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.overview import FleetOverview, Workers
+from tasker.services.incoming_events import IncomingEvents
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
@@ -27,9 +27,6 @@ from tasker.services.tasks.history import TaskEvent, TaskEvents
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
 from tasker.services.workflows.texts import TemplateTexts
-from tasker.views.events import EventFilter, PublishedEvent
-
-T = TypeVar("T")
 
 
 class SyncTasks(SyncWrapper[Tasks]):
@@ -235,6 +232,13 @@ class SyncQueues(SyncWrapper[Queues]):
     report = sync_method(Queues.report)
 
 
+class SyncIncomingEvents(SyncWrapper[IncomingEvents]):
+    """Sync wrapper of `IncomingEvents`."""
+
+    send = sync_method(IncomingEvents.send)
+    list = sync_method(IncomingEvents.list)
+
+
 class SyncSubmissions(SyncWrapper[Submissions]):
     """Sync wrapper of `Submissions`."""
 
@@ -269,32 +273,8 @@ class SyncDomainEvents(SyncWrapper[DomainEventLog]):
     withheld = sync_method(DomainEventLog.withheld)
     subscribers = sync_method(DomainEventLog.subscribers)
     replay = sync_method(DomainEventLog.replay)
-
-    def follow(
-        self,
-        which: EventFilter = EVERY,
-        *,
-        after: int | None = None,
-        quiet_seconds: float = 15.0,
-        namespaces: Collection[str] | None = None,
-    ) -> Generator[PublishedEvent | None]:
-        """Yield events as they are written; see `DomainEventLog.follow`."""
-        options: dict[str, Any] = {"after": after, "quiet_seconds": quiet_seconds, "namespaces": namespaces}
-        return each(self._loop, self._original.follow(which, **options))
-
-    def subscribe(
-        self,
-        name: str,
-        which: EventFilter = EVERY,
-        *,
-        holder: str | None = None,
-        from_now: bool = False,
-        lease_seconds: float = 30.0,
-        namespaces: Collection[str] | None = None,
-    ) -> Generator[PublishedEvent]:
-        """Yield the events of a subscription; see `DomainEventLog.subscribe`."""
-        options: dict[str, Any] = {"holder": holder, "from_now": from_now, "lease_seconds": lease_seconds}
-        return each(self._loop, self._original.subscribe(name, which, **options, namespaces=namespaces).events())
+    follow = sync_iterator(DomainEventLog.follow)
+    subscribe = sync_iterator(DomainEventLog.subscribe)
 
 
 class SyncEvents(SyncWrapper[TaskEvents]):
@@ -305,23 +285,6 @@ class SyncEvents(SyncWrapper[TaskEvents]):
     ) -> Generator[TaskEvent | None] | None:
         """Yield a task's events, or return None; see `TaskEvents.follow`."""
         events = self._loop.wait(self._original.follow(task_uuid, place, quiet_seconds=quiet_seconds))
-        return None if events is None else each(self._loop, events)
+        return None if events is None else iterate(self._loop, events)
 
     close = sync_method(TaskEvents.close)
-
-
-def each(loop: LoopThread, generator: AsyncGenerator[T]) -> Generator[T]:
-    """Iterate over an asynchronous generator; it is closed together with this one."""
-    try:
-        while (item := loop.wait(_next(generator))) is not None:
-            yield item[0]
-    finally:
-        loop.wait(generator.aclose())
-
-
-async def _next(generator: AsyncGenerator[T]) -> tuple[T] | None:
-    """Return the next item in a tuple, or None at the end."""
-    try:
-        return (await anext(generator),)
-    except StopAsyncIteration:
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine, Generator
 from concurrent import futures
 from contextlib import suppress
 from functools import wraps
@@ -198,6 +198,37 @@ def sync_method(
         return twin._loop.wait(method(twin._original, *args, **kwargs))
 
     return wait
+
+
+def sync_iterator(
+    method: Callable[Concatenate[A, P], AsyncIterable[T]],
+) -> Callable[Concatenate[SyncWrapper[A], P], Generator[T]]:
+    """Return the blocking form of a method that returns an asynchronous iterator, as `sync_method` does."""
+
+    @wraps(method)
+    def call(twin: SyncWrapper[A], /, *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
+        return iterate(twin._loop, method(twin._original, *args, **kwargs))
+
+    return call
+
+
+def iterate(loop: LoopThread, items: AsyncIterable[T]) -> Generator[T]:
+    """Iterate over asynchronous items; a generator of them is closed with this one, or with the loop."""
+    iterator = aiter(items)
+    try:
+        while (item := loop.wait(_next(iterator))) is not None:
+            yield item[0]
+    finally:
+        if isinstance(iterator, AsyncGenerator) and loop.running:
+            loop.wait(iterator.aclose())
+
+
+async def _next(iterator: AsyncIterator[T]) -> tuple[T] | None:
+    """Return the next item in a tuple, or None at the end."""
+    try:
+        return (await anext(iterator),)
+    except StopAsyncIteration:
+        return None
 
 
 def with_parameters_of(

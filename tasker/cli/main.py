@@ -48,7 +48,10 @@ COMMANDS = {
     "dlq": ("tasker.cli.commands.dead_letters:dlq", "List, retry and close dead letters."),
     "pause": ("tasker.cli.commands.fleet:pause", "Pause a namespace, template, step, task or queue."),
     "resume": ("tasker.cli.commands.fleet:resume", "Resume a paused namespace, template, step, task or queue."),
-    "events": ("tasker.cli.commands.events:events", "Read, follow and replay the events that steps publish."),
+    "events": (
+        "tasker.cli.commands.events:events",
+        "Read, follow and replay the events of steps; send events to steps that wait.",
+    ),
     "dev": ("tasker.cli.commands.dev:dev", "Serve workflows and restart when their files change."),
     "top": ("tasker.cli.commands.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
     "limit": ("tasker.cli.commands.limit:limit", "Show limits of steps and what waits for them."),

@@ -10,7 +10,6 @@ import httpx
 
 from tasker.client.calls.events import DomainEventCalls
 from tasker.client.calls.operators import OperatorCalls
-from tasker.client.calls.schedules import ScheduleCalls
 from tasker.client.calls.server import ServerStateCalls
 from tasker.client.calls.steps import StepCalls
 from tasker.client.calls.tasks import TaskCalls
@@ -20,6 +19,7 @@ from tasker.client.servers import ServerAddress
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.fleet import FleetOperations
+from tasker.operations.schedules import ScheduleOperations
 from tasker.settings.defaults import CLIENT_TIMEOUT_MS
 
 
@@ -28,12 +28,12 @@ class HttpClient(
     StepCalls,
     TemplateCalls,
     OperatorCalls,
-    ScheduleCalls,
     ServerStateCalls,
     DomainEventCalls,
     AnalyticsOperations,
     DeadLetterOperations,
     FleetOperations,
+    ScheduleOperations,
 ):
     """Asynchronous client of a Tasker server: `async with HttpClient("http://localhost:8080") as client:`.
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_method, with_parameters_of
+from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_iterator, sync_method, with_parameters_of
 from tasker.client.http_client import HttpClient
-from tasker.client.task_events import TaskEvent
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.events import EventOperations
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import Operation, SyncCaller
+from tasker.operations.schedules import ScheduleOperations
 from tasker.operations.steps import StepOperations
 from tasker.operations.tasks import TaskOperations
 from tasker.operations.templates import TemplateOperations
-from tasker.views.events import PublishedEvent
 
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 class SyncHttpClient(
@@ -29,6 +27,7 @@ class SyncHttpClient(
     DeadLetterOperations,
     EventOperations,
     FleetOperations,
+    ScheduleOperations,
     StepOperations,
     TaskOperations,
     TemplateOperations,
@@ -62,23 +61,8 @@ class SyncHttpClient(
         """Perform the operation and wait for its answer."""
         return self._loop.wait(self._original.perform(operation, arguments))
 
-    def stream(self, task_uuid: str, after: str | None = None) -> Iterator[TaskEvent]:
-        """Iterate over the events of a task; see `HttpClient.stream`."""
-        return self._each(self._original.stream(task_uuid, after))
-
-    def stream_events(self, **which: Any) -> Iterator[PublishedEvent]:
-        """Iterate over domain events; see `HttpClient.stream_events`."""
-        return self._each(self._original.stream_events(**which))
-
-    def _each(self, events: AsyncGenerator[T]) -> Iterator[T]:
-        """Iterate over a stream; it is closed with this iterator or with the client."""
-        try:
-            while (event := self._loop.wait(_next(events))) is not None:
-                yield event
-        finally:
-            if self._loop.running:
-                self._loop.wait(events.aclose())
-
+    stream = sync_iterator(HttpClient.stream)
+    stream_events = sync_iterator(HttpClient.stream_events)
     create_task = sync_method(HttpClient.create_task)
     create_tasks = sync_method(HttpClient.create_tasks)
     request_task = sync_method(HttpClient.request_task)
@@ -89,16 +73,6 @@ class SyncHttpClient(
     resolve_step = sync_method(HttpClient.resolve_step)
     complete_step = sync_method(HttpClient.complete_step)
     get_template_graph = sync_method(HttpClient.get_template_graph)
-    list_schedules = sync_method(HttpClient.list_schedules)
-    get_schedule = sync_method(HttpClient.get_schedule)
-    list_fires = sync_method(HttpClient.list_fires)
-    list_upcoming_fires = sync_method(HttpClient.list_upcoming_fires)
-    create_schedule = sync_method(HttpClient.create_schedule)
-    pause_schedule = sync_method(HttpClient.pause_schedule)
-    resume_schedule = sync_method(HttpClient.resume_schedule)
-    delete_schedule = sync_method(HttpClient.delete_schedule)
-    trigger_schedule = sync_method(HttpClient.trigger_schedule)
-    backfill_schedule = sync_method(HttpClient.backfill_schedule)
     health_check = sync_method(HttpClient.health_check)
     detailed_health = sync_method(HttpClient.detailed_health)
     is_live = sync_method(HttpClient.is_live)
@@ -109,9 +83,3 @@ class SyncHttpClient(
     list_tasks_briefly = sync_method(HttpClient.list_tasks_briefly)
     get_task_report = sync_method(HttpClient.get_task_report)
     get_task_history = sync_method(HttpClient.get_task_history)
-
-
-async def _next(events: AsyncGenerator[T, None]) -> T | None:
-    async for event in events:
-        return event
-    return None

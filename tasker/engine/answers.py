@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any, Protocol, Self, TypeAlias
 
 from tasker.dataclasses import dataclass
+from tasker.engine.changes import StepChange
 from tasker.engine.exchange import AdvanceResult, Answer
 from tasker.handlers.claims import Verdict
 from tasker.messaging.port import QueuedMessage
@@ -68,6 +69,10 @@ class DueAnswer(AdvanceResult):
     keeper: bool = True
     schedules: Sequence[str] = ()
     """Schedules that are due."""
+    unplanned: Sequence[StepChange] = ()
+    """Failures after which their tasks go on, to be planned and written."""
+    unmatched: bool = False
+    """True if events or waits have not looked for each other."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
@@ -77,6 +82,8 @@ class DueAnswer(AdvanceResult):
             "next_due_ms": answer.get("next_due_ms"),
             "keeper": answer.get("keeper", True),
             "schedules": answer.get("schedules") or (),
+            "unplanned": answer.get("unplanned") or (),
+            "unmatched": bool(answer.get("unmatched")),
         }
 
 

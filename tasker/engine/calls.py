@@ -21,6 +21,7 @@ from tasker.db.connection import DataRefused, Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.engine.answers import ClaimAnswer, SubmitAnswer
+from tasker.engine.changes import StepChange
 from tasker.engine.exchange import CLAIM_BYTES
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
 from tasker.engine.retry import fingerprint
@@ -258,9 +259,14 @@ class Engine:
         message = f"the database refuses to claim this step: {row['reason']}"
         error = {"message": message, "error_type": NOT_CLAIMABLE, "retryable": False, "attempt": row["attempt"]}
         error["fingerprint"] = fingerprint(error)
-        change = {"s": row["step"], "t": row["task"], "kind": "fail", "e": error}
+        change: StepChange = {"s": row["step"], "t": row["task"], "kind": "fail", "e": error}
+        advance = {**args, "items": [change], "slots": 0, "wait": False}
         with suppress(DataRefused):
-            await self.call("advance", {**args, "items": [change], "slots": 0, "wait": False})
+            answer = await self.call("advance", advance)
+            if "replan" in (answer.get("verdicts") or {}).values():
+                from tasker.engine.failure_writes import fail_with_plan  # few steps fail so
+
+                await fail_with_plan(self, change, advance)
 
     async def pop_and_claim(self, joined: str, args: Args) -> Answer:
         """Take wake-up messages and claim their steps in one transaction; `joined` is the backend's SQL function for

@@ -48,6 +48,8 @@ class StepChange(TypedDict, total=False):
     """Note for the task's history."""
     ev: Mapping[str, Any] | None
     """Events published with the change, by the numbers of their declarations; None if the database has them."""
+    st: str
+    """Letter of a failure after which the task goes on, or of a skipped step (`tasker.template.failure_words`)."""
     gv: int
     """Version of the task's graph for which `x` is valid."""
     x: NewSteps

@@ -47,7 +47,7 @@ class ClaimRow(NamedTuple):
     ran_ms: int | None = None
     """Time since the step's first attempt began, for further attempts of a step with `max_elapsed`."""
     waited_ms: float | None = None
-    """Time since the message of the step was sent; None for a step that was handed over without one."""
+    """Time since the step was enqueued or, in an ordered namespace, entered the backlog; None for a hand-off."""
     later: bool = False
     """True if its own inputs and checkpoint did not fit into the answer and must be read separately."""
 
@@ -92,6 +92,8 @@ class TaskInputs:
     """Evaluated lists of steps with `for_each`, by their expressions."""
     ends_at: float | None = None
     """Deadline of the task by this machine's monotonic clock, or None."""
+    failures: Mapping[str, Mapping[str, Any]] | None = None
+    """Errors of the steps that the task goes on without, by name."""
     uses: int = 0
     """Number of steps started with this object."""
 
@@ -102,7 +104,7 @@ class TaskInputs:
         trace = TraceContext(**trace) if trace else None
         left_ms = row.get("left_ms")
         ends_at = None if left_ms is None else monotonic() + left_ms / 1000
-        return cls(row["context"], row["correlation"], trace, results, ends_at=ends_at)
+        return cls(row["context"], row["correlation"], trace, results, ends_at=ends_at, failures=row.get("failures"))
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]
@@ -331,6 +333,7 @@ class AdvanceResult:
             completed={step: token for result in results for step, token in result.completed.items()},
             grown={step: growth for result in results for step, growth in result.grown.items()},
             retry_in_ms=soonest(result.retry_in_ms for result in results),
+            at=next((result.at for result in reversed(results) if result.at is not None), None),
         )
 
 

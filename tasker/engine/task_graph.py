@@ -99,7 +99,11 @@ async def read_graph(engine: Engine, plan: Plan, task_uuid: str) -> TaskGraph:
     """Return the current graph of the task. Raises `TaskNotFound` if the task is gone."""
     if (graph := (await engine.read("graph", {"tasks": [task_uuid]})).get(task_uuid)) is None:
         raise TaskNotFound(f"no task {task_uuid} in this database")
-    steps = [ExistingStep(name, plan.steps[ordinal].name, is_open) for name, ordinal, is_open in graph["steps"]]
+    settled = graph.get("settled") or {}
+    steps = [
+        ExistingStep(name, plan.steps[ordinal].name, is_open, settled.get(name))
+        for name, ordinal, is_open in graph["steps"]
+    ]
     return TaskGraph(graph["version"], steps)
 
 
@@ -129,15 +133,17 @@ def growth_of(
         expansion = expand_resolved(plan, step, graph.steps, limits)
     else:
         expansion = expand(plan, step, result, graph.steps, limits)
-    return VersionedGraph(graph.version, _rows(plan, expansion), expansion.warnings)
+    return VersionedGraph(graph.version, new_step_rows(plan, expansion), expansion.warnings)
 
 
-def _rows(plan: Plan, expansion: Expansion) -> list[dict[str, Any]]:
+def new_step_rows(plan: Plan, expansion: Expansion) -> list[dict[str, Any]]:
+    """Return the steps to create as `tasker.expand_step` takes them."""
     return [
         {
             "name": new.name,
             "ordinal": plan.by_name[new.template_step].ordinal,
             "parents": list(new.parents),
+            **({"joins": list(new.joins)} if new.joins else {}),
             **({"inputs": dict(new.inputs), "batch": True} if new.inputs is not None else {}),
         }
         for new in expansion.steps

@@ -53,6 +53,7 @@ class InputCache:
         for task_uuid, task in inputs.items():
             if (known := self._tasks.setdefault(task_uuid, task)) is not task:
                 known.results.update(task.results)
+                known.failures = task.failures
                 known.ends_at = task.ends_at  # an operator may have continued the task after its deadline
             self._tasks.move_to_end(task_uuid)
         while len(self._tasks) > max(self._limit, len(inputs)):

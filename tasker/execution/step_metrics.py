@@ -13,8 +13,8 @@ BOUNDS = (0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600, 3600)
 """Upper ends of the buckets in seconds: few, since each template step has all of them."""
 LABELS = ("namespace", "template", "step")
 MEANINGS = {
-    "tasker_step_queue_wait_seconds": "Time from the message of a ready step until its claim, of steps from a queue; "
-    "a step that is handed over at once is in none.",
+    "tasker_step_queue_wait_seconds": "Time from the message of a ready step until its claim; "
+    "in an ordered namespace, which has no queue, from the moment it was ready. Hand-offs are not counted.",
     "tasker_step_duration_seconds": "An attempt of a step on this worker, from the call of its handler to its end.",
     "tasker_step_snoozes_total": "Handlers that asked to be called again later (`again_in`).",
 }
@@ -30,7 +30,7 @@ class StepMetrics:
         self.snoozes = Counter(snoozes, MEANINGS[snoozes], LABELS)
 
     def claimed(self, plan: Plan, step: StepPlan, waited_ms: float) -> None:
-        """Record how long a step was in the queue."""
+        """Record how long a step waited for its claim."""
         self.waits.observe(max(0.0, waited_ms / 1000), **_labels(plan, step))
 
     def ended(self, plan: Plan, step: StepPlan, duration_ms: float, *, failed: bool) -> None:

@@ -290,6 +290,7 @@ class Worker:
             ends_at=task.ends_at,
             began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
+            failures=task.failures,
         )
 
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:

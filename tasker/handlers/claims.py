@@ -78,6 +78,24 @@ NO_LIMITS = RetryTimes()
 
 
 @dataclass(frozen=True, slots=True)
+class StepFailure:
+    """Failure after which a task went on."""
+
+    step: str
+    error_type: str
+    message: str
+    error_code: str | None = None
+    attempt: int | None = None
+    """Number of its last attempt; None for a skipped step."""
+
+    @classmethod
+    def parse(cls, step: str, error: Mapping[str, Any]) -> StepFailure:
+        """Parse an error of `tasker.failures_of`."""
+        kind, message = error.get("error_type") or "error", error.get("message") or ""
+        return cls(step, kind, message, error.get("error_code"), error.get("attempt"))
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Right of one worker to run one attempt of a step. `token` and `worker` fence every write about the attempt.
 
@@ -107,6 +125,8 @@ class Claim:
     """Deadline of the task by the monotonic clock of this machine; None without one."""
     began_at: float | None = None
     """Start of the first attempt by that clock; known for steps with `max_elapsed`."""
+    failures: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
+    """Errors of the steps that the task goes on without, by name; None: each failure ends the task."""
     trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
     """Plugin callback for the trace context of the handler; called only when the context is needed."""
 
@@ -189,6 +209,8 @@ class Verdict(StrEnum):
     NOT_STORABLE = "not_storable"
     UNKNOWN = "unknown"
     """This database has never had the step."""
+    SETTLED = "settled"
+    """The task has gone on without the step."""
     HELD = "held"
     """The step is paused until it is resumed."""
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from tasker.errors import RetryableError
-from tasker.handlers.claims import Claim, HandlerEvents
+from tasker.handlers.claims import Claim, HandlerEvents, StepFailure
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
 from tasker.handlers.readable import yes_or_no
@@ -271,6 +271,20 @@ class StepContext(ProgressReporting, Resuming, Model):
     def get_dependency_result(self, step_name: str) -> Any:
         """Return the unwrapped result of a dependency; None if it has none."""
         return unwrap(self.read_singly("dependency_results").get(step_name))
+
+    def failed(self, step_name: str) -> StepFailure | None:
+        """Return why a step above has no result although this one runs: it failed or was skipped. None: it did not.
+
+        A step that is skipped has the error type `skipped`.
+        """
+        error = None if self._claim is None else (self._claim.failures or {}).get(step_name)
+        return None if error is None else StepFailure.parse(step_name, error)
+
+    @property
+    def failure(self) -> StepFailure | None:
+        """Failure that this step was created for (`on_failure: {run: ...}`); None for every other step."""
+        owner = None if self._step is None else self._step.handles
+        return None if owner is None else self.failed(owner)
 
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
         """Return a value inside the result of a dependency: `get_dependency_field("fetch", "user", "email")`."""

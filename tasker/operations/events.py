@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from tasker.operations.operation import Body, Endpoint, Param
 from tasker.operations.permissions import Permission
 from tasker.template.names import MAX_POSITION
 from tasker.views.events import EventList, RewindResult, SubscriberStatus
+from tasker.views.incoming_events import IncomingEvent, SentEvent
 
 EVENTS = "/v1/events"
 SUBSCRIBERS = EVENTS + "/subscribers"
@@ -46,6 +47,47 @@ class EventOperations:
 
         If a page has fewer events than `limit`, continue from `last`: no matching event will appear before it.
         """
+
+    @Endpoint(
+        "POST",
+        EVENTS,
+        Permission.EVENTS_SEND,
+        "incoming_events.send",
+        confines=True,
+        body=Body("SendEventRequest", "Event for the steps that wait for its name and key."),
+        status=201,
+    )
+    async def send_event(
+        self,
+        namespace: Annotated[str, Param(max_length=255)],
+        name: Annotated[str, Param(max_length=255, description="Name of the event, such as `payment.settled`.")],
+        payload: Any = None,
+        *,
+        key: Annotated[str, Param(max_length=200, description="Only steps that wait with this key take it.")] = "",
+        dedupe_id: Annotated[
+            str | None,
+            Param(min_length=1, max_length=200, description="A second event of this name with it is dropped."),
+        ] = None,
+        exclusive: Annotated[bool, Param(description="Only one waiting step takes it.")] = False,
+        keep: Annotated[
+            str, Param(max_length=32, description="How long steps that wait later can take it: `36h`, `7d`.")
+        ] = "7d",
+    ) -> SentEvent:
+        """Send an event to the steps of a namespace that wait for it, or will.
+
+        Raises `UsageError` for an unknown namespace and invalid values.
+        """
+
+    @Endpoint("GET", EVENTS + "/incoming", Permission.TASKS_LIST, "incoming_events.list", confines=True)
+    async def list_incoming_events(
+        self,
+        *,
+        namespace: Annotated[str | None, Param(max_length=255)] = None,
+        name: Annotated[str | None, Param(max_length=255)] = None,
+        key: Annotated[str | None, Param(max_length=200)] = None,
+        limit: Annotated[int, Param(at_least=1, at_most=1000)] = 50,
+    ) -> Sequence[IncomingEvent]:
+        """Return the events that were sent to waiting steps, newest first, without their payloads."""
 
     @Endpoint("GET", SUBSCRIBERS, Permission.SYSTEM_ANALYTICS_READ, "domain_events.subscribers")
     async def list_event_subscribers(self) -> Sequence[SubscriberStatus]:

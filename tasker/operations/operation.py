@@ -7,7 +7,7 @@ remote services of commands, and the bounds and defaults of their options.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cached_property, wraps
 from inspect import Parameter as Argument
@@ -39,7 +39,7 @@ REQUIRED = Argument.empty
 @dataclass(frozen=True, slots=True)
 class Param:
     """Bounds and published name of a parameter, as in `Annotated[int, Param(at_least=1)]`; lengths are those of
-    texts, or the number of values of a sequence. `form` is the form of a published text."""
+    texts, or the number of values of a sequence. `form` is the form of a published text; `zoned` times have a zone."""
 
     published: str | None = None
     at_least: float | None = None
@@ -49,15 +49,27 @@ class Param:
     max_length: int | None = None
     description: str | None = None
     pattern: str | None = None
-    form: Literal["uuid", "seconds"] | None = None
+    form: Literal["uuid", "seconds", "zoned"] | None = None
 
 
 PLAIN = Param()
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Mark of a text that stands for several published parameters: `names`, which it has separated by `/`.
+
+    `split` returns their values. Raises `UsageError` for other texts. `param` has the bounds of each.
+    """
+
+    names: tuple[str, ...]
+    split: Callable[[str], Sequence[str]]
+    param: Param
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
-    """Parameter of an operation. `group` is the argument of which it is a field, if it is one."""
+    """Parameter of an operation. `group` is the argument of which it is a field or a part, if it is one."""
 
     name: str
     published: str
@@ -164,8 +176,13 @@ class Operation(Generic[P, R]):
         def call(*args: Any, **named: Any) -> Any:
             return caller.perform(self, self.published(self.signature.bind(*args, **named).arguments))
 
-        call.__signature__ = self.signature  # type: ignore[attr-defined]
-        return call
+        @wraps(self.declared)
+        async def call_async(*args: Any, **named: Any) -> Any:
+            return await call(*args, **named)
+
+        method: Any = call_async if isinstance(caller, AsyncCaller) else call
+        method.__signature__ = self.signature
+        return method
 
     @property
     def name(self) -> str:
@@ -190,12 +207,15 @@ class Operation(Generic[P, R]):
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Parameters as published: an argument that is a dataclass stands for its fields."""
+        """Parameters as published: an argument that is a dataclass stands for its fields, a text for its parts."""
         parameters: list[Parameter] = []
         for name, argument in self.signature.parameters.items():
             kind, param = _unmarked(self._hints[name])
             if is_dataclass(kind):
                 parameters += _fields(kind, name)
+            elif name in self._parts:
+                param = self._parts[name].param
+                parameters += [Parameter(part, part, str, REQUIRED, param, name) for part in self._parts[name].names]
             else:
                 parameters.append(Parameter(name, param.published or name, kind, argument.default, param))
         return tuple(parameters)
@@ -203,6 +223,12 @@ class Operation(Generic[P, R]):
     @cached_property
     def _hints(self) -> Mapping[str, Any]:
         return get_type_hints(self.declared, include_extras=True)
+
+    @cached_property
+    def _parts(self) -> Mapping[str, Parts]:
+        """Arguments that are texts of several parameters."""
+        marks = ((name, mark) for name, kind in self._hints.items() for mark in getattr(kind, "__metadata__", ()))
+        return {name: mark for name, mark in marks if isinstance(mark, Parts)}
 
     @cached_property
     def durations(self) -> tuple[str, ...]:
@@ -217,9 +243,14 @@ class Operation(Generic[P, R]):
         """Return arguments of the method under their published names, with defaults."""
         defaults = {name: argument.default for name, argument in self.signature.parameters.items()}
         values = {**defaults, **arguments}
+        split = {
+            name: dict(zip(parts.names, parts.split(values[name]), strict=True)) for name, parts in self._parts.items()
+        }
         return {
             parameter.published: values[parameter.name]
             if parameter.group is None
+            else split[parameter.group][parameter.name]
+            if parameter.group in split
             else getattr(values[parameter.group], parameter.name)
             for parameter in self.parameters
         }
@@ -231,7 +262,10 @@ class Operation(Generic[P, R]):
         for parameter in self.parameters:
             holder = arguments if parameter.group is None else groups.setdefault(parameter.group, {})
             holder[parameter.name] = published[parameter.published]
-        return arguments | {name: self._hints[name](**values) for name, values in groups.items()}
+        return arguments | {
+            name: "/".join(values.values()) if name in self._parts else self._hints[name](**values)
+            for name, values in groups.items()
+        }
 
 
 def _fields(kind: Any, group: str) -> list[Parameter]:

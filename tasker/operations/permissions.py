@@ -33,6 +33,7 @@ class Permission(StrEnum):
     TEMPLATES_READ = "templates:read"
     TEMPLATES_VALIDATE = "templates:validate"
     TEMPLATES_REGISTER = "templates:register"
+    EVENTS_SEND = "events:send"
     SCHEDULES_READ = "schedules:read"
     SCHEDULES_CHANGE = "schedules:change"
     SYSTEM_CONFIG_READ = "system:config_read"
@@ -61,6 +62,7 @@ MEANINGS = {
     Permission.TEMPLATES_READ: "read templates",
     Permission.TEMPLATES_VALIDATE: "check whether workers have a template's handlers",
     Permission.TEMPLATES_REGISTER: "register templates",
+    Permission.EVENTS_SEND: "send events to steps that wait for them",
     Permission.SCHEDULES_READ: "read schedules and their fires",
     Permission.SCHEDULES_CHANGE: "create, pause, trigger, backfill and delete schedules",
     Permission.SYSTEM_CONFIG_READ: "read the configuration of a server",

@@ -28,6 +28,9 @@ TaskUuid = Annotated[str, Param("uuid", description="The task's identifier.")]
 Name = Annotated[str | None, Param(max_length=255)]
 Identifier = Annotated[str | None, Param(form="uuid")]
 Key = Annotated[str | None, Param(max_length=255, description="Only the task with this key.")]
+Outcome = Annotated[
+    str | None, Param(max_length=20, description="`partial`: tasks that are complete without some of their steps.")
+]
 WaitingFor = Annotated[
     Literal["time", "event", "person", "child"] | None,
     Param(description="Only tasks with a step that waits for that, without a worker."),
@@ -114,6 +117,7 @@ class TaskOperations:
         initiator: Name = None,
         source_system: Name = None,
         tenant: Name = None,
+        outcome: Outcome = None,
         waiting_for: WaitingFor = None,
         tags: Tags = (),
         correlation_id: Identifier = None,
@@ -173,6 +177,7 @@ class TaskOperations:
         initiator: Name = None,
         source_system: Name = None,
         tenant: Name = None,
+        outcome: Outcome = None,
         waiting_for: WaitingFor = None,
         correlation_id: Identifier = None,
         idempotency_key: Key = None,

@@ -17,8 +17,10 @@ from tasker.engine.calls import Engine
 from tasker.engine.changes import StepChange
 from tasker.engine.exchange import AdvanceResult, CompletingWorker, Result
 from tasker.engine.expansion.outcomes import OutcomeError
+from tasker.engine.failure_writes import needs_plan, with_plan
+from tasker.engine.plans import PlanStore
 from tasker.engine.task_graph import Growths, VersionedGraph, growth_of, known_graph, plan_growth, surely_known_graph
-from tasker.errors import DatabaseError, LockTimeout, TaskNotFound
+from tasker.errors import DatabaseError, LockTimeout, PlanUnreadable, TaskNotFound
 from tasker.handlers.claims import Failure, Verdict
 from tasker.json_values import as_stored
 from tasker.logging.lines import ids_of, log_line
@@ -131,6 +133,7 @@ class ResultProcessor:
     def __init__(self, engine: Engine, random: Random) -> None:
         self._engine = engine
         self._random = random
+        self._plans = PlanStore(engine.connection)
 
     async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         """Store the results; hand up to `caller.slots` ready steps back.
@@ -176,12 +179,39 @@ class ResultProcessor:
             args["snoozes"] = True
         if not patient:
             args["lock_ms"] = LOCK_MS if wait else PASSING_MS
+        answer = await self._advance(args, brought)
+        unplanned = [change for change in changes if needs_plan(change, answer.verdicts.get(change["s"]))]
+        if not unplanned:
+            return answer
+        planned = {change["s"] for change in unplanned}
+        verdicts = {step: verdict for step, verdict in answer.verdicts.items() if step not in planned}
+        answers = [replace(answer, verdicts=verdicts)]
+        for change in unplanned:
+            free = slots - sum(len(each.claims) for each in answers)
+            answers.append(await self._fail_with_plan(change, {**args, "slots": max(0, free)}, brought))
+        return AdvanceResult.merged(answers)
+
+    async def _fail_with_plan(self, change: StepChange, args: dict[str, Any], brought: bool) -> AdvanceResult:
+        """Write a failure after which its task goes on, planned again while the graph changes (rule 8)."""
+        for _ in range(MAX_REPLANS):
+            try:
+                changes = await with_plan(self._engine, self._plans, change)
+            except PlanUnreadable:  # processes of a newer release can plan it
+                return AdvanceResult(verdicts={change["s"]: Verdict.REPLAN})
+            answer = await self._advance({**args, "items": changes, "atomic": True}, brought)
+            if answer.verdicts.get(change["s"]) is not Verdict.REPLAN:
+                break
+        verdict = answer.verdicts.get(change["s"])
+        return replace(answer, verdicts={} if verdict is None else {change["s"]: verdict})
+
+    async def _advance(self, args: dict[str, Any], brought: bool) -> AdvanceResult:
+        changes = args["items"]
         try:
             answer = await self._engine.call("advance", args, ends_logged=brought)
         except LockTimeout:
-            if not (wait and brought):
+            if not (args["wait"] and brought):
                 raise
-            passing = {**args, "wait": False} | ({} if patient else {"lock_ms": PASSING_MS})
+            passing = {**args, "wait": False} | ({"lock_ms": PASSING_MS} if "lock_ms" in args else {})
             answer = await self._engine.call("advance", passing, ends_logged=brought)
         return AdvanceResult.parse(answer, changes)
 

@@ -71,6 +71,8 @@ BACKLOG_SLICE = 1000
 """Backlogged steps that one repair checks."""
 EVENT_SLICES = 20
 """Largest number of transactions per sweep that assign positions to events."""
+EXPIRED = 1000
+"""Expired events that one transaction deletes."""
 _log = logging.getLogger("tasker.orchestration")
 
 
@@ -134,7 +136,14 @@ class Sweeper:
         await self.replays.run(caller, between)
         await self.retention.run()
         await self._place_events()
+        await self._delete_expired_events()
         return repairs
+
+    async def _delete_expired_events(self) -> None:
+        """Delete events that were sent to waiting steps and have expired."""
+        for _ in range(EVENT_SLICES):
+            if (await self._engine.read("prune_incoming_events", {"limit": EXPIRED}))["deleted"] < EXPIRED:
+                break
 
     async def _place_events(self) -> None:
         """Assign positions to new events, so that readers find them in order."""

@@ -26,6 +26,7 @@ from tasker.resilience.breaker import GuardedCircuit
 from tasker.resilience.outage import Failing
 
 if TYPE_CHECKING:
+    from tasker.services.event_matching import EventMatcher
     from tasker.services.schedule_firing import ScheduleFiring
 
 
@@ -95,13 +96,19 @@ class Upkeep:
     """Service that promotes due retries, wakes workers, and sweeps when it is this process's turn.
 
     `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
-    `on_repaired` the repairs of a sweep. `firing` makes what fires the schedules that are due.
+    `on_repaired` the repairs of a sweep. `firing` makes what fires the schedules that are due,
+    `matching` what gives events to waits.
     """
 
     _keeps_time = True
     """Whether this process is the timekeeper; it looks as often until another one is known to be."""
     firing: ScheduleFiring | None = None
     """Firing of schedules, made when the first one is due."""
+    _draining = False
+    repaired: Counter[str]
+    """Repairs by kind since the start."""
+    _matcher: EventMatcher | None = None
+    """Matcher of events, made when there is the first one."""
     skipped: int
     """Number of rounds skipped by the open breaker."""
     skipped = 0
@@ -122,16 +129,15 @@ class Upkeep:
         on_repaired: Callable[[SweepRepaired], None] | None = None,
         poll_seconds: float = 1.0,
         firing: Callable[[], ScheduleFiring] | None = None,
+        matching: Callable[[], EventMatcher] | None = None,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
         self._on_advanced, self._on_repaired = on_advanced, on_repaired
-        self._poll_seconds, self._make_firing = poll_seconds, firing
+        self._poll_seconds, self._make_firing, self._make_matcher = poll_seconds, firing, matching
         self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
         self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
-        self._unknown, self._under_way, self._draining = set[tuple[str, int]](), asyncio.Lock(), False
-        self.repaired: Counter[str] = Counter()
-        """Repairs by kind since the start."""
+        self._unknown, self._under_way, self.repaired = set[tuple[str, int]](), asyncio.Lock(), Counter[str]()
 
     @property
     def staleness(self) -> StalenessSearch:
@@ -245,9 +251,20 @@ class Upkeep:
             raise
         self._schedule_promotion(answer, progress=answer.promoted > 0, own=own)
         self._on_advanced(answer)
+        if answer.unplanned:
+            await self._sweeper.apply(answer.unplanned, self._executor.caller())
         if answer.schedules:
             await self._fire(answer.schedules)
+        if answer.unmatched:
+            await self._match()
         return answer.promoted
+
+    async def _match(self) -> None:
+        """Give events to the steps that wait for them."""
+        if self._matcher is None and self._make_matcher is not None:
+            self._matcher = self._make_matcher()
+        if self._matcher is not None:
+            await self._matcher.match()
 
     async def _fire(self, schedules: Sequence[str]) -> None:
         """Fire the schedules that are due; the timekeeper checks again when the first of them is due next."""

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
@@ -75,6 +75,11 @@ class ResourceRegistry:
                 client = self._clients[name] = self._create(name)
             client.users += 1
             return client
+
+    def is_made(self, name: str) -> bool:
+        """Return True if a client exists and would be used by the next attempt."""
+        client = self._clients.get(name)
+        return client is not None and not client.expired(self._now())
 
     def release(self, name: str, client: Client) -> None:
         """Release one use of a client; a replaced client is closed after its last use."""
@@ -157,6 +162,16 @@ class AttemptResources(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._registry.names)
+
+    def are_made(self, names: Iterable[str]) -> bool:
+        """Return True if reading these resources does not have to make a client first."""
+        return all(self._registry.is_made(name) for name in names)
+
+    def acquire(self, names: Iterable[str]) -> None:
+        """Acquire these resources, so that reading them later does not wait. Those that this process lacks are left."""
+        for name in names:
+            if name in self:
+                self[name]
 
     def renew(self) -> list[str]:
         """Read the secrets of the used resources again; return the names of those that changed."""

@@ -31,7 +31,15 @@ KEYS: Mapping[str, frozenset[str]] = {
     "llm": frozenset((*HTTP_KEYS, "model", "max_tokens")),
 }
 """Keys of the tables of the kinds that Tasker has, beside the kind."""
-NEEDED = {"http": "base_url", "command": "argv", "sql": "url", "files": "url", "notify": "url", "llm": "base_url"}
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "http": ("base_url",),
+    "command": ("argv",),
+    "sql": ("url",),
+    "files": ("url",),
+    "notify": ("url",),
+    "llm": ("base_url", "model"),
+}
+"""Keys that these tables must have."""
 RESOURCES, SECRETS = "resources", "secrets"
 Make = Callable[[Mapping[str, Any]], Any]
 """Factory of a kind: gets the settings with a `Secret` for each reference, and returns the client."""
@@ -177,8 +185,8 @@ def _problems_of_resource(path: str, table: Mapping[str, Any]) -> Iterator[Table
         fix = f"A resource of the kind {kind} takes {', '.join(sorted(KEYS[kind]))}"
         for key in sorted(table.keys() - KEYS[kind] - {KIND}):
             yield TableProblem(f"{path}.{key}", table[key], "Unknown key", fix)
-        if (needed := NEEDED[kind]) not in table:
-            yield TableProblem(path, table, f"`{needed}` is missing", f"Write {needed} = ...")
+        for key in (key for key in NEEDED[kind] if key not in table):
+            yield TableProblem(path, table, f"`{key}` is missing", f"Write {key} = ...")
     yield from _problems_of_references(path, table)
 
 

@@ -19,7 +19,7 @@ from tasker.operations.operation import REQUIRED, Body, Operation, Parameter
 from tasker.server.auth.gate import needs
 from tasker.server.rendering import Json
 from tasker.server.shapes.problems import refusals
-from tasker.server.shapes.texts import Moment, storable_text
+from tasker.server.shapes.texts import AwareMoment, Moment, storable_text
 from tasker.server.streams import seconds_of
 from tasker.views.model import Keys, camel_case, encode, is_camel_case, published_fields, published_form, without_none
 
@@ -142,7 +142,7 @@ def _checked(parameter: Parameter) -> Any:
     elif kind in (int, float):
         kind = Annotated[kind, Field(ge=param.at_least, gt=param.above, le=param.at_most)]
     elif kind is datetime:
-        kind = Moment
+        kind = AwareMoment if param.form == "zoned" else Moment
     elif get_origin(kind) is Mapping:
         kind = Annotated[dict[get_args(kind)], Field(max_length=param.max_length)]  # type: ignore[misc]
     elif get_origin(kind) is Sequence:

@@ -19,6 +19,7 @@ from tasker.services.fleet.health import ServerHealth
 from tasker.services.fleet.limits import Limits
 from tasker.services.fleet.metrics import ServerMetrics
 from tasker.services.fleet.overview import FleetOverview, Workers
+from tasker.services.incoming_events import IncomingEvents
 from tasker.services.operators.dead_letters import DeadLetters
 from tasker.services.operators.pauses import Pauses
 from tasker.services.operators.replays import Replays
@@ -134,6 +135,11 @@ class ServerServices(Protocol):
     @property
     def events(self) -> TaskEvents:
         """Events of a task."""
+        ...
+
+    @property
+    def incoming_events(self) -> IncomingEvents:
+        """Events for steps that wait."""
         ...
 
     @property

@@ -258,7 +258,7 @@ _within: ContextVar[OperatorAudit | None] = ContextVar("within", default=None)
 
 
 DONE, FAILED = 0, 1
-WHO = ("actor", "by", "resolved_by")
+WHO = ("actor", "resolved_by")
 WHAT = ("task_uuid", "step", "target", "entry_uuid", "replay_uuid", "name")
 """Parameters that name the actor and the subject. Others may be secret, or are recorded with the change itself."""
 P = ParamSpec("P")

@@ -64,13 +64,13 @@ class DomainEventLog:
         which: EventFilter = EVERY,
         *,
         after: int | None = None,
-        quiet_seconds: float = 15.0,
+        quiet_seconds: float | None = None,
         namespaces: Collection[str] | None = None,
     ) -> AsyncGenerator[PublishedEvent | None]:
-        """Yield every event after the position `after`, and each new one; yield None after `quiet_seconds` without an
-        event.
+        """Yield every event after the position `after`, and each new one, as a client does.
 
-        Without `after` it starts with the next new event. It ends only when it is closed.
+        Without `after` it starts with the next new event. With `quiet_seconds` it yields None after so many seconds
+        without an event. It ends only when it is closed.
         """
         position = (await self.page(limit=1, newest=True)).last if after is None else after
         polls, quiet = 0, 0.0
@@ -83,7 +83,7 @@ class DomainEventLog:
                 polls, quiet = 0, 0.0
                 continue
             polls, quiet = polls + 1, quiet + POLLS.pause(polls)
-            if quiet > quiet_seconds:
+            if quiet_seconds is not None and quiet > quiet_seconds:
                 quiet = 0.0
                 yield None
             await asyncio.sleep(POLLS.pause(polls))
@@ -122,7 +122,9 @@ class DomainEventLog:
         return [SubscriberStatus(**row) for row in times]
 
     @audited("App.domain_events.replay", "_connection")
-    async def replay(self, name: str, *, after: int | None = None, since: datetime | None = None) -> RewindResult:
+    async def replay(
+        self, name: str, *, after: int | None = None, since: datetime | None = None, actor: str | None = None
+    ) -> RewindResult:
         """Make a subscriber read again the events after a position, or from a time on. It never skips any."""
         if (after is None) == (since is None):
             raise UsageError("expected a position or a time", hint="pass exactly one of them")

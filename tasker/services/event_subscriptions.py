@@ -90,20 +90,20 @@ class EventDeliveries:
         return [_delivery(row) for row in answer["deliveries"]]
 
     @audited("App.domain_events.deliveries.retry", "_connection")
-    async def retry(self, name: str, events: Sequence[str] | None = None) -> int:
+    async def retry(self, name: str, events: Sequence[str] | None = None, *, actor: str | None = None) -> int:
         """Retry these events now, with attempts counted from the start; None: all that were given up. Return their
         number."""
         args = {"name": name, "events": None if events is None else list(events)}
         return int((await self._call("redeliver", args))["events"])
 
     @audited("App.domain_events.deliveries.stop", "_connection")
-    async def stop(self, name: str, *, by: str, reason: str) -> bool:
+    async def stop(self, name: str, *, actor: str, reason: str) -> bool:
         """Stop a subscriber: no process can read in its name, and events wait. Return False if it was already
         stopped."""
-        return await self._set_stopped(name, {"by": by, "reason": reason})
+        return await self._set_stopped(name, {"by": actor, "reason": reason})
 
     @audited("App.domain_events.deliveries.resume", "_connection")
-    async def resume(self, name: str, *, by: str) -> bool:
+    async def resume(self, name: str, *, actor: str) -> bool:
         """Resume a stopped subscriber. Return False if it was not stopped."""
         return await self._set_stopped(name, None)
 

@@ -93,7 +93,7 @@ class Schedules:
         *,
         version: str | None = None,
         overwrite: bool = False,
-        actor: str = "",
+        actor: str | None = None,
     ) -> Schedule:
         """Create a schedule of a registered template, or replace one that was created like this.
 
@@ -116,17 +116,17 @@ class Schedules:
         return await self.get(address)
 
     @audited("App.schedules.pause")
-    async def pause(self, address: str, *, actor: str = "", reason: str = "") -> bool:
+    async def pause(self, address: str, *, actor: str | None = None, reason: str = "") -> bool:
         """Pause the schedule. Return False if it is paused already. Open tasks continue."""
         return bool((await self._change("pause", address, actor, reason))["changed"])
 
     @audited("App.schedules.resume")
-    async def resume(self, address: str, *, actor: str = "", reason: str = "") -> bool:
+    async def resume(self, address: str, *, actor: str | None = None, reason: str = "") -> bool:
         """End a pause. Return False if there is none. Fire times of the pause get no tasks."""
         return bool((await self._change("resume", address, actor, reason))["changed"])
 
     @audited("App.schedules.delete")
-    async def delete(self, address: str, *, actor: str = "", reason: str = "") -> None:
+    async def delete(self, address: str, *, actor: str | None = None, reason: str = "") -> None:
         """Delete a schedule with its history; its tasks stay.
 
         Raises `StateMachineError` while a template declares it.
@@ -134,13 +134,13 @@ class Schedules:
         await self._change("delete", address, actor, reason)
 
     @audited("App.schedules.trigger")
-    async def trigger(self, address: str, *, actor: str = "", reason: str = "") -> str:
+    async def trigger(self, address: str, *, actor: str | None = None, reason: str = "") -> str:
         """Submit a task of the schedule now, and return its id, whether the schedule is paused or has an open task.
 
         Raises the errors of a submission.
         """
         row = await self._row(address)
-        task = await self._firing.trigger(row["schedule_uuid"], {"actor": actor, "reason": reason})
+        task = await self._firing.trigger(row["schedule_uuid"], {"actor": actor or "", "reason": reason})
         if task is None:
             raise _missing(address)
         return task
@@ -151,7 +151,7 @@ class Schedules:
 
     @audited("App.schedules.backfill")
     async def backfill(
-        self, address: str, begin: datetime, end: datetime, *, actor: str = "", reason: str = ""
+        self, address: str, begin: datetime, end: datetime, *, actor: str | None = None, reason: str = ""
     ) -> Backfill:
         """Submit the tasks of past fire times from `begin` until before `end`, except those that have one.
 
@@ -162,7 +162,7 @@ class Schedules:
         if not planned.fires:
             return planned
         args = {"fires": [moment.isoformat() for moment in planned.fires]}
-        detail = {"actor": actor, "reason": reason}
+        detail = {"actor": actor or "", "reason": reason}
         await self._change("backfill", address, actor, reason, **args, detail=detail)
         return replace(planned, started=True)
 
@@ -174,9 +174,9 @@ class Schedules:
         fires = [moment for moment in times if moment not in done]
         return Backfill(fires, len(times) - len(fires), started=False)
 
-    async def _change(self, change: str, address: str, actor: str, reason: str, **more: Any) -> dict[str, Any]:
+    async def _change(self, change: str, address: str, actor: str | None, reason: str, **more: Any) -> dict[str, Any]:
         namespace, template, name = parts_of(address)
-        args = {"change": change, "namespace": namespace, "template": template, "name": name, "actor": actor}
+        args = {"change": change, "namespace": namespace, "template": template, "name": name, "actor": actor or ""}
         answer = await self._engine.read("change_schedule", {**args, "reason": reason, **more})
         refused = answer.get("refused")
         if refused == "missing":
@@ -278,8 +278,38 @@ def _state(row: Mapping[str, Any]) -> str:
     return "ended" if row["next_at"] is None and (row["due_at"] is None or row["queued"]) else "active"
 
 
+LATE_SECONDS = 60
+"""Time after which a fire is late: then it is handled as a missed one."""
+
+
 def _sentence(row: Mapping[str, Any], state: str) -> str:
-    """Say when the schedule fires next, or why it does not."""
+    """Say when the schedule fires next, or why it does not, and why it did not fire the last time."""
+    sentences = [_next_fire(row, state)]
+    if state == "active":
+        if not row["alive"]:
+            sentences.append("no process is at work that could fire it: start a worker or an orchestrator")
+        elif row["due_at"] and (_time(row["now"]) - _time(row["due_at"])).total_seconds() > LATE_SECONDS:
+            sentences.append("it is overdue: the processes at work are too busy, or their role may not create tasks")
+    if why := _not_fired(row["last"], row["spec"]):
+        sentences.append(why)
+    return "; ".join(sentences)
+
+
+def _not_fired(last: Mapping[str, Any] | None, spec: Mapping[str, Any]) -> str:
+    """Say why the last fire time has no task; empty if it has one."""
+    if last is None or last["outcome"] == "fired":
+        return ""
+    detail, fire = last["detail"] or {}, f"the fire time {_shown(last['fire_at'])}"
+    if last["outcome"] == "skipped":
+        running = f": {detail['running']}" if detail.get("running") else f" (overlap: {spec.get('overlap', 'skip')})"
+        return f"{fire} was skipped, because a task was open{running}"
+    if last["outcome"] == "missed":
+        others = f" and {detail['count'] - 1} before it were" if detail.get("count", 1) > 1 else " was"
+        return f"{fire}{others} missed, because no process was at work (missed_fire: {spec.get('missed_fire', 'once')})"
+    return f"{fire} was refused: {str(detail.get('error', 'its task could not be submitted')).splitlines()[0]}"
+
+
+def _next_fire(row: Mapping[str, Any], state: str) -> str:
     waits = f"; {row['queued']} wait until an open task ends" if row["queued"] and state == "active" else ""
     if state == "removed":
         return f"its template no longer declares it since version {row['version']}"

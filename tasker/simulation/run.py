@@ -9,12 +9,12 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from tasker.dataclasses import dataclass
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
+from tasker.engine.expansion.failures import plan_failure
 from tasker.engine.expansion.graph import ExistingStep, NewStep
 from tasker.engine.expansion.outcomes import OutcomeError
 from tasker.engine.expansion.planner import expand
@@ -24,83 +24,15 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
 from tasker.engine.states.task import TERMINAL, TaskState, task_path
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
-from tasker.template.plan import Plan, StepPlan
+from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep
+from tasker.template.failure_words import SKIPPED
+from tasker.template.plan import Plan
 
 _S, _T = StepState, TaskState
-DONE = frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY})
 _FINISHED = DONE | {_S.ERROR, _S.CANCELLED}
 _CLAIM = PLACES["claim"].by_state[_S.PENDING]
 MOST_ATTEMPTS = 1_000_000
 """Attempts of one run, after which it is stopped: a mock asks to be called again for ever."""
-MOST_SNOOZES = 100
-"""Times that a mocked handler may ask to be called again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A handler asks to be called again after `delay_ms`, at most `limit` times."""
-
-    delay_ms: int
-    limit: int = MOST_SNOOZES
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptOutcome:
-    """What an attempt came to: a result, a failure or a request to be called again, after `takes_ms`."""
-
-    value: Any
-    """The result as stored, a `Failure`, or an `Again`."""
-    takes_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedFailure:
-    """Failure of one attempt. `retry_in_ms` is None for the last one."""
-
-    attempt: int
-    failure: Failure
-    retry_in_ms: int | None
-    final: str | None
-
-
-@dataclass(slots=True)
-class SimulatedStep:
-    """Step of a simulated task. Times are milliseconds since the start of the task."""
-
-    name: str
-    plan: StepPlan = field(repr=False)
-    parents: tuple[str, ...]
-    batch: Mapping[str, Any] | None = None
-    """Inputs of the instance of a batch_worker: its part of the work."""
-    state: StepState = _S.PENDING
-    attempts: int = 0
-    result: Any = None
-    failures: list[SimulatedFailure] = field(default_factory=list)
-    path: list[StepState] = field(default_factory=lambda: [_S.PENDING])
-    ready_ms: int | None = None
-    started_ms: int | None = None
-    """Start of the first attempt."""
-    ended_ms: int | None = None
-    busy_ms: int = 0
-    """Total time of its attempts."""
-    first_attempt: int = field(default=0, repr=False)
-    """Number of the first attempt among those of the task."""
-    unmet: int = field(default=0, repr=False)
-    calls: int = field(default=0, repr=False)
-    snoozes: int = field(default=0, repr=False)
-    children: list[SimulatedStep] = field(default_factory=list, repr=False)
-    number: int = field(default=0, repr=False)
-    """Changes with each attempt, so that what was scheduled for an earlier one is recognized."""
-
-    @property
-    def error_type(self) -> str | None:
-        """Type of the last failure."""
-        return self.failures[-1].failure.error_type if self.failures else None
-
-    @property
-    def error_code(self) -> str | None:
-        """Code of the last failure."""
-        return self.failures[-1].failure.error_code if self.failures else None
 
 
 Call = Callable[["SimulatedTask", SimulatedStep], AttemptOutcome]
@@ -143,7 +75,8 @@ class SimulatedTask:
         """Run the task until it has ended, or until nothing can happen any more."""
         for step in self.plan.steps:
             if step.static:
-                self._add(NewStep(step.name, step.name, step.depends_on))
+                above = tuple(name for name in step.depends_on if self.plan.by_name[name].static)
+                self._add(NewStep(step.name, step.name, above))
         if self.plan.deadline_seconds is not None:
             self._at(round(self.plan.deadline_seconds * 1000), self._deadline_passed)
         if self.plan.expires_in_seconds is not None:
@@ -172,7 +105,7 @@ class SimulatedTask:
         for parent in step.parents:
             above = self.steps[parent]
             above.children.append(step)
-            step.unmet += above.state not in DONE
+            step.unmet += not above.is_satisfied
         return step
 
     def _at(self, time: int, happen: Callable[[], None]) -> None:
@@ -198,25 +131,51 @@ class SimulatedTask:
                 self._held.add(step.name)
                 self._at(begins, lambda step=step: self._begin(step))  # type: ignore[misc]
             else:
-                self._active += 1
-                self._ready.append(step)
+                self._go(step)
         return placed
 
     def _begin(self, step: SimulatedStep) -> None:
+        if step.state is not _S.PENDING:
+            return
         self._held.discard(step.name)
-        self._active += 1
-        self._ready.append(step)
+        self._go(step)
         self._evaluate(1)
+
+    def _go(self, step: SimulatedStep) -> None:
+        """Queue a step for its next attempt; a step that waits begins to wait, without a slot."""
+        self._active += 1
+        if step.plan.wait is None:
+            self._ready.append(step)
+            return
+        self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
+        ends = self._wait_ends(step.plan.wait)
+        number = step.number
+        self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
+
+    def _wait_ends(self, wait: Mapping[str, Any]) -> AttemptOutcome:
+        """Return when a wait ends, and what its step then comes to."""
+        began = self.at + timedelta(milliseconds=self.now)
+        if (seconds := wait.get("for_seconds")) is not None:
+            ends: datetime | str = began + timedelta(seconds=seconds)
+        elif "next" in wait["until"]:
+            ends = next_calendar_time(wait["until"], began)
+        else:
+            ends = start_time(wait["until"], self.values, self.steps)
+        if isinstance(ends, str):
+            return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
+        return AttemptOutcome(
+            {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
+        )
 
     def _begins_at(self, step: SimulatedStep) -> int | Failure:
         """Return the time before which the step does not start, or why it never does."""
         if step.plan.delay_seconds is not None:
             begins = self.now + round(step.plan.delay_seconds * 1000)
         elif step.plan.not_before is not None:
-            time = start_time(step.plan.not_before, self.values, self.steps)
-            if isinstance(time, str):
-                return Failure(time, "not_a_time", retryable=False)
-            begins = round((time - self.at) / timedelta(milliseconds=1))
+            begins_at = start_time(step.plan.not_before, self.values, self.steps)
+            if isinstance(begins_at, str):
+                return Failure(begins_at, "not_a_time", retryable=False)
+            begins = round((begins_at - self.at) / timedelta(milliseconds=1))
         else:
             return self.now
         if (left := self.left_ms) is not None and begins - self.now >= left:
@@ -228,8 +187,7 @@ class SimulatedTask:
             self._held.discard(step.name)
             step.failures.append(SimulatedFailure(step.attempts, failure, None, failure.message))
             self._walk(step, CHANGES["fail"].by_state[_S.PENDING])
-            self._failed += 1
-            self._evaluate(0)
+            self._after_failure(step)
 
         self._held.add(step.name)
         self._at(self.now, fail)
@@ -239,14 +197,8 @@ class SimulatedTask:
             step = self._ready.popleft()
             if step.state is not _S.PENDING:
                 continue
-            self._attempts += 1
-            if self._attempts > MOST_ATTEMPTS:
-                raise UsageError(f"the run was stopped after {MOST_ATTEMPTS} attempts; the last one was of {step.name}")
             self._free -= 1
-            self._walk(step, _CLAIM)
-            step.attempts, step.calls, step.number = step.attempts + 1, step.calls + 1, step.number + 1
-            if step.started_ms is None:
-                step.started_ms, step.first_attempt = self.now, self._attempts
+            self._begin_attempt(step, _CLAIM)
             outcome = self._call(self, step)
             number = step.number
             self._at(
@@ -254,11 +206,20 @@ class SimulatedTask:
                 lambda step=step, outcome=outcome, number=number: self._end(step, outcome, number),  # type: ignore[misc]
             )
 
-    def _end(self, step: SimulatedStep, outcome: AttemptOutcome, number: int) -> None:
-        self._free += 1
+    def _begin_attempt(self, step: SimulatedStep, path: StepPath) -> None:
+        self._attempts += 1
+        if self._attempts > MOST_ATTEMPTS:
+            raise UsageError(f"the run was stopped after {MOST_ATTEMPTS} attempts; the last one was of {step.name}")
+        self._walk(step, path)
+        step.attempts, step.calls, step.number = step.attempts + 1, step.calls + 1, step.number + 1
+        if step.started_ms is None:
+            step.started_ms, step.first_attempt = self.now, self._attempts
+
+    def _end(self, step: SimulatedStep, outcome: AttemptOutcome, number: int, *, slot: bool = True) -> None:
+        self._free += slot
         if step.state is not _S.IN_PROGRESS or step.number != number:
             return
-        step.busy_ms += outcome.takes_ms
+        step.busy_ms += outcome.takes_ms if slot else 0
         value, left = outcome.value, self.left_ms
         if isinstance(value, Again) and left is not None and value.delay_ms >= left:
             value = Failure("it would be called again after the deadline of the task", "deadline_too_near", False)
@@ -284,9 +245,8 @@ class SimulatedTask:
     def _complete(self, step: SimulatedStep, result: Any) -> None:
         new: tuple[NewStep, ...] = ()
         if step.plan.type.expands:
-            existing = [ExistingStep(s.name, s.plan.name, s.state not in DONE) for s in self.steps.values()]
             try:
-                grown = expand(self.plan, step.name, result, existing, self._limits)
+                grown = expand(self.plan, step.name, result, self.existing(), self._limits)
             except OutcomeError as error:
                 return self._fail(step, Failure(str(error), "invalid_outcome", retryable=False))
             new = grown.steps
@@ -297,11 +257,7 @@ class SimulatedTask:
         self._active -= 1
         self._done += 1
         ready = [each for each in made if not each.unmet]
-        for child in step.children:
-            child.unmet -= 1
-            if not child.unmet and child.state is _S.PENDING:
-                ready.append(child)
-        self._evaluate(self._place(ready))
+        self._evaluate(self._place([*ready, *self._counted_down(step.children)]))
         return None
 
     def _fail(self, step: SimulatedStep, failure: Failure) -> None:
@@ -314,11 +270,47 @@ class SimulatedTask:
             self._walk(step, CHANGES["fail"].by_state[_S.IN_PROGRESS])
             step.ended_ms = self.now
             self._active -= 1
-            self._failed += 1
+            return self._after_failure(step)
         else:
             step.failures.append(SimulatedFailure(step.attempts, failure, decision.delay_ms, None))
             self._wait(step, "retry", decision.delay_ms)
         self._evaluate(0)
+
+    def existing(self) -> list[ExistingStep]:
+        """Return the steps as planners read them."""
+        return [
+            ExistingStep(s.name, s.plan.name, not s.is_satisfied, s.settled, s.state is _S.PENDING)
+            for s in self.steps.values()
+        ]
+
+    def _after_failure(self, step: SimulatedStep) -> None:
+        """End the step by its word: the task fails, or goes on without it."""
+        parents = {other.name: other.parents for other in self.steps.values()}
+        plan = plan_failure(self.plan, step.name, self.existing(), parents)
+        if plan.settled is None:
+            self._failed += 1
+            return self._evaluate(0)
+        made = [self._add(each) for each in plan.steps]  # before the step is settled: it is an unmet parent of them
+        for new, below in ((each, self.steps[name]) for each in plan.steps for name in each.joins):
+            below.parents, below.unmet = (*below.parents, new.name), below.unmet + 1
+            self.steps[new.name].children.append(below)
+        skipped = [self.steps[name] for name in plan.skipped]
+        for other in skipped:
+            self._walk(other, CHANGES["skip"].by_state[_S.PENDING])
+            other.settled, other.ended_ms = SKIPPED, self.now
+        step.settled = plan.settled
+        self._done += 1 + len(skipped)
+        ready = self._counted_down([child for gone in (step, *skipped) for child in gone.children])
+        return self._evaluate(self._place([*(each for each in made if not each.unmet and each not in ready), *ready]))
+
+    def _counted_down(self, children: Iterable[SimulatedStep]) -> list[SimulatedStep]:
+        """Count down the unmet parents of these steps; return those that are ready now."""
+        ready = []
+        for child in children:
+            child.unmet -= 1
+            if not child.unmet and child.state is _S.PENDING:
+                ready.append(child)
+        return ready
 
     def _wait(self, step: SimulatedStep, kind: str, delay_ms: int) -> None:
         self._walk(step, CHANGES[kind].by_state[_S.IN_PROGRESS])
@@ -404,9 +396,29 @@ def start_time(
         except (KeyError, IndexError, TypeError):
             return f"{where} has no value"
     try:
-        time = datetime.fromisoformat(str(found))
+        moment = datetime.fromisoformat(str(found))
     except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
         return f"{where} is no time with a zone: {found!r}"
-    return time
+    return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def next_calendar_time(word: Mapping[str, Any], after: datetime) -> datetime:
+    """Return the first time after `after` that a calendar word names, as `tasker.next_calendar_time` does."""
+    zone = ZoneInfo(word["timezone"])
+    at, day = time.fromisoformat(word["at"]), after.astimezone(zone).date()
+    while True:
+        moment = datetime.combine(day, at, zone)
+        if moment.astimezone(UTC) > after and _is_named(word["next"], moment):
+            return moment
+        day += timedelta(days=1)
+
+
+def _is_named(word: str, day: datetime) -> bool:
+    match word:
+        case "day":
+            return True
+        case "weekday":
+            return day.isoweekday() <= 5
+        case "month":
+            return day.day == 1
+    return day.strftime("%A").lower() == word

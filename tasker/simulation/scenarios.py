@@ -17,7 +17,6 @@ from tasker.simulation.outcome import SimulatedRun
 from tasker.template.diagnostics import did_you_mean
 from tasker.template.durations import parse_duration
 
-SUFFIX = ".scenario.yaml"
 _FILE_KEYS = ("template", "name", "input", "mocks", "cases")
 _CASE_KEYS = ("name", "input", "mocks", "expect")
 _EXPECT_KEYS = ("status", "route", "attempts", "inputs", "results", "failures", "duration")

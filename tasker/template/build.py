@@ -15,6 +15,7 @@ from tasker.template.rates import default_burst
 from tasker.template.retry import OLDER_KEYS, inherited, retry_policy
 from tasker.template.schedules import declared_schedules
 from tasker.template.step_types import DEFAULT, Creates, Origin
+from tasker.template.wait_keys import NEVER
 
 OWN_IDENTITY = {"unique", "debounce"}
 """Keys of templates that say which submissions are one task."""
@@ -94,6 +95,9 @@ def _step(
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost=values.get("on_worker_lost", "retry"),
+        on_failure=draft.on_failure,
+        run_on_failure=draft.run_on_failure,
+        handles=draft.handles,
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
         inputs=chosen.inputs,
@@ -113,9 +117,24 @@ def _rule(values: Mapping[str, Any]) -> Rule:
 
 
 def _wait(draft: StepDraft) -> dict[str, Any] | None:
-    if draft.type is None or not draft.type.traits.waits:
+    values, waits = draft.values, None if draft.type is None else draft.type.traits.waits
+    if waits is None:
         return None
-    return {"on": "time", "for_seconds": draft.values.get("for"), "until": draft.values.get("until")}
+    if waits == "time":
+        return {"on": waits, "for_seconds": values.get("for"), "until": values.get("until")}
+    timeout = values.get("timeout", NEVER)
+    return {
+        "on": waits,
+        "for_seconds": None if timeout == NEVER else timeout,
+        "events": [
+            {"event": event["event"], "key": event.get("key"), "schema": event.get("schema")}
+            for event in values.get("events") or [values]
+        ],
+        "on_timeout": values.get("on_timeout", "fail"),
+        "take": values.get("take", "first"),
+        "count": values.get("count", 1),
+        "since": values.get("since", "task"),
+    }
 
 
 def _for_each(values: Mapping[str, Any]) -> ForEach | None:

@@ -20,6 +20,7 @@ from tasker.template.documents import (
     settings,
     with_defaults_of_template,
 )
+from tasker.template.failure_paths import with_failure_paths
 from tasker.template.generated_steps import with_generated_steps
 from tasker.template.graph import build_graph
 from tasker.template.model import TEMPLATE
@@ -128,7 +129,7 @@ def _compile_document(
     reading = DocumentReading(report, source.node.location, known_steps(rules))
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     written, complete = make_drafts(document.get("steps", ()), reading)
-    drafts = with_generated_steps(written)
+    drafts = with_generated_steps(with_failure_paths(written, document))
     graph = build_graph(drafts, complete and "steps" in document)
     check_rules(graph, document, {draft.name: draft for draft in written}, strict)
     overridden_inputs_exist(graph.steps, document, reading)

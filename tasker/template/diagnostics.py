@@ -74,6 +74,7 @@ ERRORS = {
     "T093": "A field that may be absent or null, read without `has()` or `.?`",
     "T094": "The result of a step that is not above",
     "T095": "The result of a branch that may not exist, read without `has()` or `.?`",
+    "T099": "A wait for an event without a timeout",
     "T100": "Unknown input of a built-in step",
     "T101": "Missing input of a built-in step",
     "T102": "Invalid input of a built-in step",
@@ -98,6 +99,15 @@ ERRORS = {
     "T140": "A wait without an end, or with two",
     "T141": "A key of steps that wait on another step, or the reverse",
     "T142": "Not a time of day",
+    "T143": "A wait without its event, or with two forms of it",
+    "T144": "Keys of a wait for events that exclude each other",
+    "T150": "Two keys that say what a failure means",
+    "T151": "A step to run after a failure that does not exist, or is the step itself",
+    "T152": "One step that runs after the failures of several",
+    "T153": "A step with many instances that runs another step when it fails",
+    "T154": "A step that runs after a failure and waits for another step",
+    "T155": "A step that runs after a failure and creates steps",
+    "T156": "A step that waits for a step that exists only after a failure",
     "T170": "Unknown built-in step",
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
+from tasker.template.failure_words import FAIL_TASK
 from tasker.template.step_types import DEFAULT, OF_RULES, StepType
 
 if TYPE_CHECKING:
@@ -15,14 +16,6 @@ if TYPE_CHECKING:
 
 Path = tuple[str | int, ...]
 """Canonical keys and list positions from the root of the document."""
-
-
-RESULT_OF_WAIT: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["waited_until"],
-    "properties": {"waited_until": {"type": "string"}},
-}
-"""JSON Schema of the result of a step that waited for a time."""
 
 
 class DocumentReading:
@@ -114,6 +107,11 @@ class StepDraft:
     reading: DocumentReading
     made_for: str | None = None
     """Step whose `when` or `for_each` this step was made for; None: the author wrote it."""
+    on_failure: str = FAIL_TASK
+    """Its own word, or that of the template (`tasker.template.failure_words`)."""
+    run_on_failure: str | None = None
+    handles: str | None = None
+    """Step whose failure creates this one."""
 
     @property
     def title(self) -> str:
@@ -170,7 +168,9 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
     type_ = StepType(values.get("type", default)) if _type_is_known(index, values, reading) else None
     names = [name for name in values.get("dependencies", ()) if isinstance(name, str)]
     if type_ is not None and type_.traits.waits:
-        values = {**values, "result_schema": RESULT_OF_WAIT}
+        from tasker.template.wait_keys import result_of_wait  # it imports this module
+
+        values = {**values, "result_schema": result_of_wait(type_.traits.waits, values)}
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:
         hint = "`ALL` means every step in `environments`"

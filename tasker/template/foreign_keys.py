@@ -10,8 +10,8 @@ Ways = tuple[tuple[str, str], ...]
 """Pairs of keys, separated by spaces, and the alternative for them."""
 
 _FAILURE = (
-    "a step that fails for good ends its task in `error` until a person resolves it; what may fail and still go on is "
-    "caught in its handler and returned as a result, which a `type: decision` step below can look at"
+    "write `on_failure: continue`, `on_failure: skip_cascade` or `on_failure: {run: STEP}` on a step that may fail, or "
+    "`optional: true`"
 )
 _IMAGE = "steps run in the workers' own processes; `execution: {mode: process}` gives a handler a process of its own"
 _SECRETS = "a template holds no secrets: let the handler read os.environ"
@@ -45,7 +45,7 @@ OF_TEMPLATES: Ways = (
         "write `deadline: 3h` for the task, or `timeout_seconds` on the steps",
     ),
     (
-        "on_failure on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
+        "on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
         _FAILURE,
     ),
     ("tags labels annotations owner author", "put it under `metadata`, for example `metadata: {tags: [a]}`"),
@@ -96,7 +96,7 @@ OF_STEPS: Ways = (
         "write `timeout_seconds`",
     ),
     (
-        "on_failure on_error on_success on_failure_callback on_success_callback continue_on continue_on_error "
+        "on_error on_success on_failure_callback on_success_callback continue_on continue_on_error "
         "allow_failure ignore_errors catch errors fallback finally compensate rollback hooks",
         _FAILURE,
     ),

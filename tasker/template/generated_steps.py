@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.template.documents import StepDraft
+from tasker.template.failure_words import FAIL_TASK, RUN
 from tasker.template.step_types import DEFAULT, OF_ITEMS, OF_LISTS, OF_RULES, StepType
 
 RULES, FOR_EACH, WAIT = "tasker.rules", "tasker.for_each", "tasker.wait"
@@ -71,7 +72,8 @@ def _made(
 ) -> StepDraft:
     name = draft.name + end
     written = {"name": name, "handler": {"callable": handler}, "dependencies": [*draft.depends_on], **values}
-    return replace(draft, name=name, type=type_, depends_on=parents, values=written, made_for=draft.name)
+    made = replace(draft, name=name, type=type_, depends_on=parents, values=written, made_for=draft.name)
+    return made if draft.on_failure != RUN else replace(made, on_failure=FAIL_TASK, run_on_failure=None)
 
 
 def _of_items(values: Mapping[str, Any], each: Mapping[str, Any]) -> dict[str, Any]:

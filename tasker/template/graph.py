@@ -10,6 +10,7 @@ from functools import cached_property
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import listed, near
 from tasker.template.documents import StepDraft
+from tasker.template.failure_words import WORDS
 from tasker.template.step_types import Creates, Origin
 
 Edges = Mapping[str, tuple[str, ...]]
@@ -113,8 +114,35 @@ class DependencyGraph:
         return type_ is None or type_.is_plain
 
     def is_static(self, name: str) -> bool:
-        """Return whether the step exists from the start: no pattern, no convergence, not below an expanding step."""
-        return self.is_plain(name) and name not in self.below_expanding
+        """Return whether the step exists from the start.
+
+        Others are created while the task runs: patterns, steps below an expanding step, and failure branches.
+        """
+        return not (name in self.below_expanding or name in self.failure_branches or self.is_from(name, Origin.BATCH))
+
+    @cached_property
+    def failure_branches(self) -> frozenset[str]:
+        """Ordered steps that exist only after a failure. A convergence that joins one exists in any case."""
+        branches: set[str] = set()
+        for name in self.order:
+            below = any(parent in branches for parent in self.parents[name])
+            if self.steps[name].handles is not None or (below and not self.is_from(name, Origin.CONVERGENCE)):
+                branches.add(name)
+        return frozenset(branches)
+
+    @cached_property
+    def may_be_missing(self) -> frozenset[str]:
+        """Ordered steps that may have no result when the rest of the task goes on: they may fail, or be skipped."""
+        missing, skipping = set[str](), set[str]()
+        for name in self.order:
+            word = WORDS[self.steps[name].on_failure]
+            if any(parent in skipping for parent in self.parents[name]):
+                missing.add(name)
+                skipping.add(name)
+            if word.letter is not None:
+                missing.add(name)
+                skipping.update([] if word.dependents_run else [name])
+        return frozenset(missing)
 
 
 def build_graph(drafts: Sequence[StepDraft], complete: bool) -> DependencyGraph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tasker.template.attempt_keys import CIRCUIT_BREAKER, EXECUTION
 from tasker.template.condition_keys import CONDITION_KEYS
+from tasker.template.failure_keys import FAILURES_OF_STEPS, FAILURES_OF_TEMPLATES
 from tasker.template.foreign_keys import (
     BATCH_SIZE,
     OF_RETRIES,
@@ -243,6 +244,7 @@ STEP = Mapping(
             ListOf(NAMED_LIMIT),
             "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
         ),
+        *FAILURES_OF_STEPS,
         *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         Key(
@@ -366,6 +368,7 @@ TEMPLATE = Mapping(
         ),
         Key("concurrency", TASK_CONCURRENCY, "How many tasks of the template are open at the same time."),
         *OF_SUBMISSIONS,
+        *FAILURES_OF_TEMPLATES,
         Key("expires_in", Duration(), "How long after its start a task is cancelled if no worker has begun it."),
         Key("deadline", Duration(), "How long after its start a task may take; then its open steps fail."),
         Key(

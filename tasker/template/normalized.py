@@ -12,11 +12,13 @@ import yaml
 from tasker.expressions.path import place_text
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
+from tasker.template.failure_words import FAIL_TASK, OPTIONAL, RUN
 from tasker.template.plan import Plan, RetryPolicy, StepLimit, StepPlan
 from tasker.template.rates import default_burst, rate_text
 from tasker.template.retry import INHERITED, RETRY_PROFILES
 from tasker.template.schedules import ScheduleSpec
 from tasker.template.step_types import DEFAULT
+from tasker.template.wait_keys import NEVER
 from tasker.template.yaml import convert
 
 
@@ -83,6 +85,8 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "concurrency": _limit(step, rate=False),
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
+            "on_failure": _on_failure(step),
+            "optional": step.on_failure == OPTIONAL or None,
             "requires": list(step.requires),
             "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
@@ -97,11 +101,26 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
     )
 
 
+def _on_failure(step: StepPlan) -> str | dict[str, Any] | None:
+    if step.on_failure == RUN:
+        return {"run": step.run_on_failure}
+    return None if step.on_failure in (FAIL_TASK, OPTIONAL) else step.on_failure
+
+
 BATCH_KEYS = ("batch_size", "on_error")
 
 
 def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
     seconds, until = wait.get("for_seconds"), wait.get("until")
+    if "events" in wait:
+        events = [
+            _without_empty({**event, "key": event["key"] and place_text(event["key"])}, keep=("schema",))
+            for event in wait["events"]
+        ]
+        several = {"events": events} if len(events) > 1 else events[0]
+        defaults = {"on_timeout": "fail", "take": "first", "count": 1, "since": "task"}
+        more = {key: wait[key] for key, value in defaults.items() if wait[key] != value}
+        return {**several, "timeout": NEVER if seconds is None else duration_text(seconds), **more}
     end = dict(until) if until and "next" in until else _start_text(until)
     return {"for": None if seconds is None else duration_text(seconds), "until": end}
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
+from tasker.template.ancestry import Ancestry
 from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below
 from tasker.template.names import (
     BACKOFF_BASE_MS,
@@ -29,41 +30,6 @@ from tasker.template.step_types import StepType
 
 if TYPE_CHECKING:
     from tasker.expressions.mapping import InputMapping
-
-KEPT = 128
-"""Largest set of steps that is cached, so that the cache grows linearly with the number of steps."""
-
-
-class Ancestry:
-    """Steps reachable from a step along the edges in one direction. Edges to unknown steps are ignored."""
-
-    def __init__(self, edges: Mapping[str, Sequence[str]]) -> None:
-        self._edges = edges
-        self._kept: dict[str, tuple[str, ...]] = {}
-
-    def of(self, name: str) -> tuple[str, ...]:
-        """Return all steps reachable from this one, sorted, without the step itself."""
-        if (cached := self._kept.get(name)) is not None:
-            return cached
-        reachable = tuple(sorted(self.reached([name])))
-        if len(reachable) <= KEPT:
-            self._kept[name] = reachable
-        return reachable
-
-    def reached(self, names: Sequence[str], known: set[str] | frozenset[str] = frozenset()) -> set[str]:
-        """Return all steps reachable from `names`, except those in `known` and those reached only through them.
-
-        A caller that extends a set passes it as `known`, so that its steps are not traversed again.
-        """
-        edges = self._edges
-        reachable: set[str] = set()
-        todo = list(names)
-        while todo:
-            for other in edges[todo.pop()]:
-                if other in edges and other not in reachable and other not in known:
-                    reachable.add(other)
-                    todo.append(other)
-        return reachable
 
 
 class TemplateId(NamedTuple):
@@ -210,6 +176,12 @@ class StepPlan:
     """Memory limit in MB of the child process of a step with `process`; None: no limit."""
     on_worker_lost: str = "retry"
     """`retry` or `fail`: reaction to a worker that died after the handler had started."""
+    on_failure: str = "fail_task"
+    """What happens to the task when the step fails for good (`tasker.template.failure_words`)."""
+    run_on_failure: str | None = None
+    """Step that is created when this one fails, with the word `run`."""
+    handles: str | None = None
+    """Step whose failure creates this one; None: it does not depend on a failure."""
     circuit_breaker: StepBreaker | None = None
     """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None
@@ -263,13 +235,13 @@ class Plan:
     unique: Mapping[str, Any] | None = None
     """Place of the unique key in the input, as that of `StepLimit.key`; {}: one key for all tasks; None: none."""
     debounce: Mapping[str, Any] | None = None
-    """Merging of submissions, as `{key, wait, max_wait, keep}` with a key as that of `StepLimit` and seconds."""
+    """Merging of submissions, as `{key, wait, max_wait, keep}` in seconds."""
     max_submits_per_minute: int | None = None
     """Number of tasks submitted in a minute, of all versions; None: unlimited."""
     expires_in_seconds: float | None = None
     """Time from its start after which a task is cancelled that no worker has begun; None: never."""
     schedules: tuple[Mapping[str, Any], ...] = ()
-    """Schedules as `{name, spec}`, with a `ScheduleSpec` as it is stored."""
+    """Schedules as `{name, spec}`, with a stored `ScheduleSpec`."""
     deadline_seconds: float | None = None
     """Time from its start after which the open steps of a task fail; None: never."""
     priority: int = 0
@@ -384,12 +356,9 @@ def _step(data: Mapping[str, Any]) -> StepPlan:
     values = dict(data)
     values["type"] = StepType(values["type"])
     values["handler"] = HandlerRef(**values["handler"])
-    values["retry"] = RetryPolicy(
-        **{
-            **values["retry"],
-            **{name: tuple(values["retry"].get(name, ())) for name in ("delays_ms", "never_on", "only_on")},
-        }
-    )
+    retry = values["retry"]
+    lists = {name: tuple(retry.get(name, ())) for name in ("delays_ms", "never_on", "only_on")}
+    values["retry"] = RetryPolicy(**{**retry, **lists})
     values["circuit_breaker"] = StepBreaker(**values["circuit_breaker"]) if values.get("circuit_breaker") else None
     values["limits"] = tuple(StepLimit(**limit) for limit in values.get("limits", ()))
     values["rules"] = tuple(Rule(**{**rule, "then": tuple(rule["then"])}) for rule in values.get("rules", ()))

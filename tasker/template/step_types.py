@@ -48,8 +48,8 @@ class Traits:
     origin: Origin = Origin.PLAIN
     once: bool = False
     """True: a failed attempt is the last one, unless the template sets `retry`."""
-    waits: bool = False
-    """True: no worker runs it. It is in progress without one, until its wait ends."""
+    waits: str | None = None
+    """For what it waits, in progress without a worker: `time` or `event`. None: a worker runs it."""
     edge: str = "dependency"
     """Name of the edges from such a step to steps created at run time."""
 
@@ -106,7 +106,11 @@ class StepType(StrEnum):
         ),
     )
 
-    WAIT = ("wait", Traits("waits for a time, without a worker", "hexagon", ("{{", "}}"), waits=True))
+    WAIT = ("wait", Traits("waits for a time, without a worker", "hexagon", ("{{", "}}"), waits="time"))
+    WAIT_FOR_EVENT = (
+        "wait_for_event",
+        Traits("waits for an event that is sent to it, without a worker", "hexagon", ("{{", "}}"), waits="event"),
+    )
 
     @property
     def creates(self) -> Creates:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping as Values
 from typing import Any, Final
 
 from tasker.dataclasses import dataclass
 from tasker.template.documents import DocumentReading, Path
-from tasker.template.mapping import Key, Mapping
+from tasker.template.mapping import Key, Mapping, SchemaKey
+from tasker.template.names import MAX_NAME, NAME, NAME_RULE
 from tasker.template.schedules import Zone
-from tasker.template.times import Duration, StartTime
-from tasker.template.value_kinds import INVALID, Choice
+from tasker.template.times import DataPlace, Duration, StartTime
+from tasker.template.value_kinds import INVALID, Choice, ListOf, Number, Text
 from tasker.template.yaml.nodes import Node
 
 TIME_OF_DAY = r"([01]\d|2[0-3]):[0-5]\d"
@@ -66,6 +68,34 @@ class EndTime:
         return {"anyOf": [StartTime().json_schema(), CALENDAR.json_schema()]}
 
 
+NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """Duration as seconds, or `never`."""
+
+    def read(self, node: Node, path: Path, reading: DocumentReading) -> Any:
+        """Read the duration; `never` stays a word."""
+        return NEVER if node.value == NEVER else Duration().read(node, path, reading)
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"anyOf": [Duration().json_schema(), {"const": NEVER}]}
+
+
+EVENT_NAME = Text(NAME, NAME_RULE, max_length=MAX_NAME)
+OF_ONE_EVENT = (
+    Key("event", EVENT_NAME, "Name of the event that a step with `type: wait_for_event` waits for."),
+    Key(
+        "key",
+        DataPlace(),
+        "Path of the event's key: `input.order.id`, `steps.pay.session`; without it, events without a key.",
+    ),
+    Key("schema", SchemaKey(), "JSON Schema of the payload; an event whose payload does not fit is left to others."),
+)
+AWAITED_EVENT = Mapping("an event of `events`", OF_ONE_EVENT)
+MOST_COLLECTED = 1000
+
 WAIT_KEYS = (
     Key("for", Duration(), "How long a step with `type: wait` waits: `90s`, `36h`, `3d`."),
     Key(
@@ -74,6 +104,44 @@ WAIT_KEYS = (
         "Until when a step with `type: wait` waits: a time with a zone, the path of one (`input.trip.starts_at`), or "
         "the next such day: `{next: monday, at: 09:00, timezone: Europe/Berlin}`.",
     ),
+    *OF_ONE_EVENT,
+    Key("events", ListOf(AWAITED_EVENT, at_least_one=True), "Several events, of which the first one ends the wait."),
+    Key("timeout", Timeout(), "How long the step waits for an event: `2h`, `3d`, or `never`."),
+    Key("on_timeout", Choice(("fail",)), "What happens when no event came in time.", default="fail"),
+    Key("take", Choice(("first", "all")), "`all` collects every event until the `timeout`.", default="first"),
+    Key(
+        "count",
+        Number(whole=True, minimum=1, maximum=MOST_COLLECTED),
+        "How many events the step collects before it ends.",
+        default=1,
+    ),
+    Key(
+        "since",
+        Choice(("task", "any")),
+        "Whether events count that were sent before the task was created, and are still kept.",
+        default="task",
+    ),
 )
-OF_WAITS: Final = frozenset(key.name for key in WAIT_KEYS)
-"""Keys that only steps that wait have."""
+OF_TIMES: Final = frozenset(("for", "until"))
+OF_EVENTS: Final = frozenset(key.name for key in WAIT_KEYS) - OF_TIMES
+"""Keys that only steps that wait for a time, or for an event, have."""
+
+_TEXT = {"type": "string"}
+
+
+def result_of_wait(waits: str, values: Values[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of the result of a step that waits for that, from its keys."""
+    if waits == "time":
+        return {"type": "object", "required": ["waited_until"], "properties": {"waited_until": _TEXT}}
+    schema = values.get("schema")
+    one: dict[str, Any] = {
+        "type": "object",
+        "required": ["event", "key", "payload", "event_uuid", "sent_at"],
+        "properties": {
+            **dict.fromkeys(("event", "key", "event_uuid", "sent_at"), _TEXT),
+            "payload": schema if isinstance(schema, dict) and "$ref" not in str(schema) else {},
+        },
+    }
+    if values.get("take") == "all" or values.get("count", 1) != 1:
+        return {"type": "object", "required": ["events"], "properties": {"events": {"type": "array", "items": one}}}
+    return one

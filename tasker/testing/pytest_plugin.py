@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    import tasker
     from tasker.simulation.outcome import SimulatedRun
     from tasker.simulation.scenarios import Case
+    from tasker.testing.engine import EngineClock
 
 SUFFIX = ".scenario.yaml"
 OPTION = "--tasker-coverage"
@@ -115,6 +117,58 @@ def tasker_sim(request: pytest.FixtureRequest) -> Callable[..., SimulatedRun]:
     return partial(_simulated, request.config, request.path.parent)
 
 
+@pytest.fixture(scope="session")
+def tasker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tasker.SyncApp]:
+    """Return an app on an embedded database, made for this test session (of each process of pytest-xdist).
+
+    Every run is a new task, so tests need not clean up. The environment `test` of templates applies. Override the
+    fixture for another database or other options.
+    """
+    import tasker
+
+    with tasker.SyncApp(data_dir=tmp_path_factory.mktemp("tasker") / "postgres", environment="test") as app:
+        yield app
+
+
+@pytest.fixture(scope="session")
+def tasker_clock(tasker_engine: tasker.SyncApp) -> Iterator[EngineClock]:
+    """Return the time of `tasker_engine`: `tasker_clock.advance("30d")` lets everything happen that is due by then."""
+    from tasker.testing.engine import EngineClock
+
+    clock = EngineClock(tasker_engine)
+    yield clock
+    clock.close()
+
+
+@pytest.fixture
+def tasker_run(request: pytest.FixtureRequest, tasker_engine: tasker.SyncApp) -> Callable[..., Any]:
+    """Return a function that runs a template on the real engine: `tasker_run("orders", {"amount": 10})`.
+
+    It returns the task's report; with `wait=False` a handle (`report`, `status`, `result(STEP)`, `wait()`) of a task
+    that runs. The path is relative to the test's file, or to the folder where pytest runs.
+    """
+    return partial(_submitted, request.path.parent, tasker_engine)
+
+
+def _submitted(
+    folder: Path,
+    app: tasker.SyncApp,
+    target: str | Path,
+    values: Mapping[str, Any] | None = None,
+    *,
+    wait: bool = True,
+    timeout: float = 30.0,
+    **options: Any,
+) -> Any:
+    from tasker.testing.engine import submit
+
+    return submit(app, _path(folder, target), values or {}, wait=wait, timeout=timeout, **options)
+
+
+def _path(folder: Path, target: str | Path) -> Path:
+    return folder / target if (folder / target).exists() else Path(target)
+
+
 def _simulated(
     config: pytest.Config,
     folder: Path,
@@ -128,7 +182,7 @@ def _simulated(
 ) -> SimulatedRun:
     from tasker.simulation.simulate import real_handlers, simulate, workflow_of
 
-    path = folder / target if (folder / target).exists() else Path(target)
+    path = _path(folder, target)
     workflow = workflow_of(path, template)
     own = {name: options.pop(name) for name in ("mock_all", "resources", "at", "seed", "slots") if name in options}
     handlers = real_handlers(workflow) if real else None

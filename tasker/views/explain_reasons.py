@@ -100,6 +100,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it ends then; to end it now: tasker task step complete {task} {step} --result '{}'{db}",
         by_any_process=True,
     ),
+    "waits_event": Reason(
+        "waits for the event {event}[ with the key {key}][ until {due_at}][; {taken} came]"
+        "[; the payloads of {refused} did not fit, the last because {problem}]",
+        "it ends with the event: tasker events send {namespace} {event}[ --key {key}] --payload '{}'{db}",
+    ),
     "wait_over": Reason(
         "waited until {due_at}, and its wait has not ended yet",
         "any process at work ends it within seconds",
@@ -213,6 +218,15 @@ REASONS: Final[Mapping[str, Reason]] = {
     "decided_against": Reason(
         "not created: {decision} did not create {branch}[, because: {why}]", "nothing: it is not part of this task"
     ),
+    "tolerated": Reason(
+        "failed in attempt {attempt} of {max_attempts}[: {error}]; the task went on without it",
+        "to run it again with everything below it: tasker task rerun {task} --from STEP{db}",
+    ),
+    "skipped": Reason(
+        "skipped since {since}: {failed} failed, and `on_failure` skips what depends on it",
+        "to run it after all: tasker task rerun {task} --from {failed}{db}",
+    ),
+    "not_failed": Reason("not created: it runs only if {parents} fails", "no action needed"),
     "ended": Reason("{state} since {since}", "nothing: it has ended"),
     "unevaluated": Reason(
         "every step has ended, and the task is to be evaluated",

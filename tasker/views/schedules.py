@@ -1,4 +1,4 @@
-"""Schedules and their fires as services read them."""
+"""Views of schedules, their fires and their changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.errors.remedies import remedy
 from tasker.json_values import require_findable
+from tasker.views.model import published
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,23 @@ class Backfill:
     fires: Sequence[datetime]
     left_out: int
     started: bool
+
+
+@published("ScheduleChangeResponse")
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """Result of an action; `changed` is false if the schedule was paused, or not paused, before."""
+
+    schedule: str
+    changed: bool
+
+
+@published("TriggerResponse")
+@dataclass(frozen=True, slots=True)
+class TriggeredTask:
+    """Task that was submitted."""
+
+    task_uuid: str
 
 
 def parts_of(address: str) -> tuple[str, str, str]:

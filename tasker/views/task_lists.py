@@ -52,6 +52,8 @@ class TaskSummary:
     paused: Mapping[str, Any] | None
     waits_until: datetime | None = None
     waiting_for: Sequence[str] = ()
+    outcome: str | None = None
+    """`partial`: the task is complete without some of its steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,14 @@ from tasker.engine.states.task import (
     health_status,
     recommended_action,
 )
+from tasker.template.failure_words import OPTIONAL, SKIPPED, WORDS
 from tasker.views.model import from_row, published
 from tasker.views.steps import StepReadiness
 from tasker.views.task_lists import Pagination
 
 T = TypeVar("T")
+
+SETTLED_WORDS = {word.letter: name for name, word in WORDS.items() if word.letter is not None} | {SKIPPED: "skipped"}
 
 FINAL = frozenset[str](TASK_TERMINAL)
 STORED = (
@@ -41,11 +44,13 @@ STORED = (
     "reused_from",
     "unserved",
     "begins_at",
+    "settled",
     "paused",
 )
 """Columns that the query `report` returns for a step, in order."""
 
 
+# Not `Step`: the original publishes that with the readiness of a step, which a report does not compute.
 @dataclass(frozen=True, slots=True)
 class StepReport:
     """Report of one step. `failures` has the error of each failed attempt with its time and worker, the oldest first.
@@ -70,6 +75,8 @@ class StepReport:
     unserved: bool = False
     paused: Mapping[str, Any] | None = None
     begins_at: datetime | None = None
+    settled: str | None = None
+    """Why the task went on without the step: `skipped`, or the word of its `on_failure`; None: it did not."""
     reused_from: str | None = None
     """Task from which a rerun task took the result; the attempts are recorded there."""
 
@@ -101,6 +108,7 @@ class StepReport:
             "name": self.name,
             "type": self.type,
             "state": self.state,
+            "settled": self.settled,
             "attempts": self.attempts,
             "max_attempts": self.max_attempts,
             "depends_on": list(self.depends_on),
@@ -133,6 +141,8 @@ class TaskFacts:
     """Time at which the task is cancelled if no worker has begun it; None if it never is, or has ended."""
     deadline_at: datetime | None
     """Time at which the open steps of the task fail; None without a deadline."""
+    outcome: str | None
+    """`partial`: the task is complete without some of its steps; None: nothing is missing, or it has not ended."""
     tenant: str | None
     """Tenant (customer, team or account) of the task."""
     waits_until: datetime | None
@@ -190,8 +200,13 @@ class TaskReport(TaskFacts):
 
     @property
     def failed_steps(self) -> list[StepReport]:
-        """Steps in the state `error`."""
-        return [step for step in self.steps.values() if step.state == "error"]
+        """Steps in the state `error`, without those that the task went on without."""
+        return [step for step in self.steps.values() if step.state == "error" and step.settled is None]
+
+    @property
+    def missing_steps(self) -> list[StepReport]:
+        """Steps that failed or were skipped and without which the task went on, except optional ones."""
+        return [step for step in self.steps.values() if step.settled not in (None, OPTIONAL)]
 
     @property
     def error(self) -> dict[str, Any] | None:
@@ -211,6 +226,7 @@ class TaskReport(TaskFacts):
             "version": self.version,
             "status": self.status,
             "execution_status": self.execution_status,
+            "outcome": self.outcome,
             "duration_ms": self.duration_ms,
             "error": self.error,
             "steps": [step.to_dict() for step in self.steps.values()],
@@ -357,6 +373,7 @@ def _step(row: Mapping[str, Any]) -> StepReport:
         unserved=row["unserved"],
         paused=row["paused"],
         begins_at=_time_or_none(row.get("begins_at")),
+        settled=SETTLED_WORDS.get(row.get("settled") or ""),
         reused_from=row["reused_from"],
     )
 

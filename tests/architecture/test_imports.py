@@ -33,6 +33,7 @@ ALLOWED_IN_BACKENDS = {
     "tasker.testing",
 }
 ALLOWED_BESIDE = {
+    "tasker_secrets": {"tasker.secrets"},
     "tasker_otel": {"tasker.logging.format"},
     "tasker_steps": {
         "tasker.handlers",
@@ -109,6 +110,12 @@ def test_importing_tasker_loads_none_of_its_parts() -> None:
 
 def test_the_command_line_loads_nothing_heavy_before_a_command_is_chosen() -> None:
     assert not loaded_by("import tasker.cli.main") & HEAVY
+
+
+def test_a_program_loads_the_reader_of_templates_when_it_needs_it() -> None:
+    """Commands that only read are such programs."""
+    readers = {"yaml", "tasker.template.model", "jsonschema", "sqlalchemy", "alembic", "fastapi", "httpx"}
+    assert not loaded_by("import tasker; tasker.App") & readers
 
 
 def test_the_root_has_what_most_programs_need_and_nothing_else() -> None:
@@ -197,7 +204,8 @@ def test_every_backend_and_plugin_is_packaged_and_has_an_entry_point() -> None:
     assert entry_points == names
     offered = PROJECT["project"]["entry-points"]["tasker.optional_plugins"]
     places = {name: value.partition(":")[0].split(".") for name, value in offered.items()}
-    assert {package for package, *_ in places.values()} == plugins
+    secrets = {value.partition(".")[0] for value in PROJECT["project"]["entry-points"]["tasker.secrets"].values()}
+    assert {package for package, *_ in places.values()} | secrets == plugins
     assert [name for name, place in places.items() if place[-1].removeprefix("tasker_") != name] == []
 
 

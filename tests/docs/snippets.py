@@ -134,6 +134,9 @@ class Reader:
         if snippet.text.startswith(("# fragment\n", "# compose.yaml\n")):
             assert yaml.safe_load(snippet.text)
             return
+        if snippet.file and snippet.file.endswith(".scenario.yaml"):
+            self._write(snippet)
+            return
         result = compile_text(snippet.text)
         problems = render_text(result.diagnostics, result.sources)
         assert not problems, problems

@@ -52,5 +52,7 @@ def test_requests_go_to_the_fake_of_the_page(database_url: str, tmp_path: Path) 
 def test_every_built_in_step_and_input_is_in_a_table() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
     for name, builtin in BUILTIN.items():
+        if builtin.plugin is not None:
+            continue  # on the page of the plugins
         own = " ".join(rows) if name == HTTP else next(row for row in rows if row.startswith(f"| `{name}` |"))
         assert [key for key in (builtin.inputs or {}).get("properties", ()) if f"`{key}" not in own] == []

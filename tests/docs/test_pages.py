@@ -33,12 +33,15 @@ FOLLOWED_ELSEWHERE = {
     "docs/conditions.md": "tests/docs/test_conditions.py",
     "docs/inputs.md": "tests/docs/test_inputs.py",
     "docs/handlers.md": "tests/unit/handlers/test_docs.py",
+    "docs/plugin-steps.md": "tests/docs/test_plugin_steps.py",
+    "docs/writing-built-in-steps.md": "tests/docs/test_plugin_steps.py",
     "docs/messaging.md": "tests/contract/test_messaging_docs.py",
     "docs/resources.md": "tests/docs/test_resources.py",
     "docs/states.md": "tests/unit/engine/test_documentation.py",
     "docs/templates.md": "tests/unit/template/test_docs.py",
     "docs/your-project.md": "tests/docs/test_your_project.py",
     "docs/writing-plugins.md": "tests/docs/test_writing_plugins.py",
+    "docs/tutorial-without-python.md": "tests/docs/test_tutorial_without_python.py",
     "docs/tutorial.md": "tests/acceptance/cli/test_documentation.py",
     "workflows/*/README.md": "tests/acceptance/cli/test_documentation.py",
 }
@@ -86,7 +89,7 @@ FOLLOWED_HERE = [page for page in pages() if follower(page) is None and snippets
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterator[EmbeddedServer]:
+def own_server(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterator[EmbeddedServer]:
     """The database that a reader's commands make, kept running between them."""
     folder = tmp_path_factory.mktemp("reader")
     server = EmbeddedServer.start(
@@ -98,9 +101,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, cluster: Path) -> Iterator[
 
 
 @pytest.fixture
-def folder(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(own_server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The reader's folder, with what lies beside the pages and the database; nothing in the environment."""
-    folder = server.data_dir.parents[1]
+    folder = own_server.data_dir.parents[1]
     for name in ("workflows", "config"):
         (folder / name).symlink_to(ROOT / name)
     monkeypatch.chdir(folder)
@@ -116,14 +119,14 @@ def folder(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 @pytest.fixture
-def reader(server: EmbeddedServer, folder: Path) -> Iterator[Callable[[str], Reader]]:
+def reader(own_server: EmbeddedServer, folder: Path) -> Iterator[Callable[[str], Reader]]:
     """Follows a page and tells about it; whatever the page leaves running is stopped."""
     readers: list[Reader] = []
 
     def follow(page: str) -> Reader:
         templates = IN_A_PROGRAM.get(page)
         readers.append(
-            ReaderWithApp(folder, server.url, templates=templates) if templates else Reader(folder, server.url)
+            ReaderWithApp(folder, own_server.url, templates=templates) if templates else Reader(folder, own_server.url)
         )
         readers[-1].follow((ROOT / page).read_text("utf-8"))
         return readers[-1]

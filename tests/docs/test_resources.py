@@ -14,8 +14,12 @@ import tasker
 from tasker.known_secrets import KNOWN, KnownSecrets
 from tasker.resources.http import make_http
 from tasker.resources.tables import HTTP_KEYS, table_problems
-from tasker.secrets import INCLUDED
+from tasker.secrets import known_providers
 from tasker.views.explain_reasons import REASONS, filled
+from tasker_secrets.aws import KEYS as AWS_KEYS
+from tasker_secrets.settings import REFRESH, TIMEOUT
+from tasker_secrets.sops import KEYS as SOPS_KEYS
+from tasker_secrets.vault import KEYS as VAULT_KEYS
 from tests.docs.snippets import snippets
 from tests.support.command_line import write_workflow
 from tests.support.repository import ROOT
@@ -27,7 +31,7 @@ def blocks(language: str) -> list[str]:
     return [snippet.text for snippet in snippets(PAGE) if snippet.language == language]
 
 
-TABLES, SERVICE = map(tomllib.loads, blocks("toml"))
+TABLES, SERVICE, PROVIDERS = map(tomllib.loads, blocks("toml"))
 CLIENT, HANDLERS, TEST = blocks("python")
 WORKFLOW = """
 name: orders
@@ -77,5 +81,10 @@ def test_every_key_of_a_service_is_listed() -> None:
     assert make_http({key: value for key, value in table.items() if key != "kind"}).kind == table["kind"]
 
 
-def test_every_included_provider_is_listed() -> None:
-    assert [name for name in INCLUDED if f'"{name}:' not in PAGE] == []
+def test_every_provider_is_listed_and_its_table_is_valid() -> None:
+    assert [name for name in known_providers() if f'"{name}:' not in PAGE] == []
+    assert list(table_problems(PROVIDERS)) == []
+    for name, keys in {"sops": SOPS_KEYS, "vault": VAULT_KEYS, "aws": AWS_KEYS}.items():
+        assert {*PROVIDERS["secrets"][name]} <= {*keys.split(), REFRESH, TIMEOUT}
+        (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
+        assert [key for key in keys.split() if f"`{key}`" not in row] == []

@@ -136,10 +136,15 @@ class Laboratory:
             self._stack.callback(self._sessions.close)
         return self._sessions
 
-    def clean(self) -> None:
-        """Make it ready for the next test."""
-        if self._sessions is not None and not self._sessions.clean():
-            self.close()
+    def clean(self) -> bool:
+        """Make it ready for the next test. False when that one gets another database."""
+        try:
+            if self._sessions is None or self._sessions.clean():
+                return True
+        except psycopg.Error:  # the test has ended every session there, or dropped a table
+            pass
+        self.close()
+        return False
 
     def close(self) -> None:
         self._stack.close()

@@ -17,9 +17,11 @@ def install_backend(
     monkeypatch.delitem(sys.modules, module, raising=False)
 
 
-def install_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> None:
+def install_plugin(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, group: str = "tasker.plugins"
+) -> None:
     """Put a distribution with one plugin on the path of this process."""
-    root = write_distribution(folder, f"{name}_dist", "tasker.plugins", name, f"{name}_plugin", source)
+    root = write_distribution(folder, f"{name}_dist", group, name, f"{name}_plugin", source)
     monkeypatch.syspath_prepend(root)
     monkeypatch.delitem(sys.modules, f"{name}_plugin", raising=False)
 

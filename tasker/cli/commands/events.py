@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tasker.cli.commands.event_sending import incoming, send
 from tasker.cli.commands.task_watch import since as moment
 from tasker.cli.connection import FORMAT, plain, print_as
 from tasker.cli.render.values import echo, table
@@ -87,7 +88,12 @@ POSITION = click.IntRange(0, MAX_POSITION)
 
 @click.group(cls=GuessingGroup)
 def events() -> None:
-    """Read the events that steps published under `publishes_events`, once or as they arrive."""
+    """Read the events that steps published under `publishes_events`, once or as they arrive; send events to steps that
+    wait."""
+
+
+events.add_command(send)
+events.add_command(incoming)
 
 
 def _since(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:

@@ -137,7 +137,8 @@ def _run_text(run: SimulatedRun) -> str:
         rows.append((at, step.name, str(step.state), attempts, _note(run, step.name)))
     absent = [name for name, step in run.plan.by_name.items() if step.made_for is None and not run.has(name)]
     rows += [("", name, "not created", "", run.why(name)) for name in absent]
-    critical = " > ".join(f"{step.name} {shown_time(step.busy_ms)}" for step in run.critical_path())
+    times = ((step.name, (step.ended_ms or 0) - (step.ready_ms or 0)) for step in run.critical_path())
+    critical = " > ".join(f"{name} {shown_time(time)}" for name, time in times)
     lines = [table(("at", "step", "state", "attempts", "why"), rows), ""]
     lines += [f"warning: {warning}" for warning in run.warnings]
     lines.append(f"{run.status} after {shown_time(run.duration_ms)}; critical path: {critical or 'none'}")

@@ -208,6 +208,7 @@ task.add_command(refused)
 @click.option("--initiator", metavar="NAME", help="Filter by initiator.")
 @click.option("--source-system", metavar="NAME", help="Filter by source system.")
 @click.option("--tenant", metavar="NAME", help="Filter by tenant.")
+@click.option("--outcome", type=click.Choice(["partial"]), help="Only complete tasks without some of their steps.")
 @click.option(
     "--waiting-for", type=click.Choice(["time", "event", "person", "child"]), help="Only tasks with a step that waits."
 )

@@ -12,6 +12,18 @@ from tasker.operations.events import EventOperations
 from tasker.operations.operation import RemoteService
 from tasker.services.domain_events import EVERY
 from tasker.views.events import EventFilter, EventPage, PublishedEvent
+from tasker.views.incoming_events import SentEvent
+
+
+class HttpIncomingEvents(RemoteService):
+    """`tasker.services.incoming_events.IncomingEvents` through a server."""
+
+    list = EventOperations.list_incoming_events
+    _send = EventOperations.send_event
+
+    async def send(self, namespace: str, name: str, payload: Any = None, *, by: str = "", **options: Any) -> SentEvent:
+        """Send an event; the server records who sent it."""
+        return await self._send(namespace, name, payload, **options)
 
 
 class HttpDomainEvents(RemoteService):

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
-from tasker.cli.remote.schedules import ScheduleService
 from tasker.engine.plans import TemplateFilter
 from tasker.errors import TaskerError
 from tasker.services.audit import OperatorAction
@@ -25,7 +24,8 @@ from tasker.views.tasks import TaskReport
 from tasker.views.templates import Registration
 
 if TYPE_CHECKING:
-    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays
+    from tasker.cli.remote.events import HttpIncomingEvents
+    from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays, HttpSchedules
     from tasker.operations.analytics import RemoteAnalytics
     from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
     from tasker.services.fleet.analytics import Analytics
@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from tasker.services.fleet.doctor import Doctor
     from tasker.services.fleet.limits import Limits
     from tasker.services.fleet.overview import FleetOverview, Workers
+    from tasker.services.incoming_events import IncomingEvents
     from tasker.services.operators.dead_letters import DeadLetters
     from tasker.services.operators.pauses import Pauses
     from tasker.services.operators.replays import Replays
+    from tasker.services.schedules import Schedules
 
 View = dict[str, Any]
 T = TypeVar("T")
@@ -195,7 +197,7 @@ class Fleet(Protocol):
     @property
     def plans(self) -> PlanService: ...
     @property
-    def schedules(self) -> ScheduleService: ...
+    def schedules(self) -> Schedules | HttpSchedules: ...
     @property
     def pauses(self) -> Pauses | HttpPauses: ...
     @property
@@ -222,6 +224,8 @@ class Fleet(Protocol):
     def template_texts(self) -> TemplateTextService: ...
     @property
     def domain_events(self) -> DomainEventService: ...
+    @property
+    def incoming_events(self) -> IncomingEvents | HttpIncomingEvents: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
     @property

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tasker.cli.remote.events import HttpDomainEvents
-from tasker.cli.remote.schedules import HttpSchedules
+from tasker.cli.remote.events import HttpDomainEvents, HttpIncomingEvents
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
 from tasker.client.http_client import HttpClient
@@ -16,6 +16,7 @@ from tasker.operations.analytics import RemoteAnalytics
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection, RemoteDeadLetters, RemoteReplays
 from tasker.operations.fleet import FleetOperations, RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
 from tasker.operations.operation import RemoteService
+from tasker.operations.schedules import RemoteSchedules, ScheduleOperations
 from tasker.operations.tasks import ON_DUPLICATE
 from tasker.operations.templates import TemplateOperations
 from tasker.services.audit import OperatorAction
@@ -24,6 +25,7 @@ from tasker.services.submission.submit import OnDuplicate, SubmissionResult
 from tasker.template.plan import Plan
 from tasker.views.dead_letters import DeadLetter, ReplayPlan
 from tasker.views.fleet import DoctorFinding
+from tasker.views.schedules import Backfill
 from tasker.views.tasks import TaskReport
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class HttpFleet:
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = RemoteOverview(client), HttpDoctor(client), RemoteQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
-        self.requests = HttpRequests(client)
+        self.requests, self.incoming_events = HttpRequests(client), HttpIncomingEvents(client)
         self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
@@ -81,6 +83,34 @@ class HttpReplays(RemoteReplays):
     async def advance(self, replay_uuid: str | None = None) -> int:
         """Do nothing: workers and orchestrators advance the replay."""
         return 0
+
+
+class HttpSchedules(RemoteSchedules):
+    """`tasker.services.schedules.Schedules` through a server."""
+
+    _pause = ScheduleOperations.pause_schedule
+    _resume = ScheduleOperations.resume_schedule
+    _delete = ScheduleOperations.delete_schedule
+    _trigger = ScheduleOperations.trigger_schedule
+    _backfill = ScheduleOperations.backfill_schedule
+
+    async def pause(self, address: str, **why: str) -> bool:
+        return (await self._pause(address, **why)).changed
+
+    async def resume(self, address: str, **why: str) -> bool:
+        return (await self._resume(address, **why)).changed
+
+    async def delete(self, address: str, **why: str) -> None:
+        await self._delete(address, **why)
+
+    async def trigger(self, address: str, **why: str) -> str:
+        return (await self._trigger(address, **why)).task_uuid
+
+    async def plan_backfill(self, address: str, begin: datetime, end: datetime) -> Backfill:
+        return await self._backfill(address, begin, end, dry_run=True)
+
+    async def backfill(self, address: str, begin: datetime, end: datetime, *, actor: str, reason: str = "") -> Backfill:
+        return await self._backfill(address, begin, end, actor=actor, reason=reason)
 
 
 class HttpSubmissions:

@@ -140,6 +140,7 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "cancel_reason": report.cancel_reason, "context": report.context,
         "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
         "waits_until": report.waits_until, "waiting_for": list(report.waiting_for), "tenant": report.tenant,
+        "outcome": report.outcome,
     }  # fmt: skip
 
 
@@ -159,6 +160,8 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"task      {report.task_uuid}"
     yield f"template  {report.namespace}/{report.template}:{report.version}"
     yield f"status    {headline(report)}"
+    if missing := [step.name for step in report.missing_steps]:
+        yield f"outcome   {report.outcome or 'not ended'}, without {names_text(folded_names(missing))}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
     if report.tenant:
         yield f"tenant    {report.tenant}"

@@ -218,7 +218,7 @@ async def _watch(
     interrupted.last_words = f"Quit. To resume: {resume}"
     try:
         view = hooks.on_begin(begun)
-        return await _follow(app, begun, view, order.timeout, interrupted.asked)
+        return await _follow(app, begun, view, order, interrupted.asked)
     except OSError as error:  # the view could not be written
         error.add_note(f"To resume it or see its result: {resume}")
         raise
@@ -228,11 +228,11 @@ async def _watch(
         ) from error
 
 
-async def _follow(app: App, begun: StartedRun, view: View, timeout: float | None, asked: asyncio.Event) -> EndedRun:
+async def _follow(app: App, begun: StartedRun, view: View, order: RunRequest, asked: asyncio.Event) -> EndedRun:
     """Show the task until it ends or is to be stopped; then stop the worker."""
-    feed = Feed(app.tasks, begun.task_uuid)
+    feed = Feed(seen(app, order.show_sensitive).tasks, begun.task_uuid)
     async with show_while_waiting(feed, view):
-        outcome = await first_of(app.wait(begun.task_uuid), asked, timeout)
+        outcome = await first_of(app.wait(begun.task_uuid), asked, order.timeout)
         if not isinstance(outcome, str):
             return EndedRun(outcome)
         view.say(STOPPING[outcome])

@@ -13,6 +13,7 @@ CONTENTS = {
     "workflow.yaml": "the template: steps and their dependencies",
     "handlers.py": "the code that the steps run",
     "input.json": "the default input of `tasker run`",
+    "@NAME@.scenario.yaml": "tests without a database, as cases",
     "test_@NAME@.py": "a test that runs the workflow",
 }
 

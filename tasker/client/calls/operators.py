@@ -31,6 +31,7 @@ class SummaryFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     tenant: str | None
+    outcome: str | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None

@@ -49,7 +49,9 @@ grant insert, update on tasker.flow_turns to {worker};   -- claims in fair names
 -- New tasks: submitted over HTTP, requested by message, or by schedules. A worker leaves schedules to the
 -- others; its templates declare them.
 grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
-grant insert, update on tasker.unique_keys, tasker.submission_buckets to {orchestrator}, {api};
+grant insert, update on tasker.unique_keys, tasker.debounces, tasker.submission_buckets to {orchestrator},
+  {api};
+grant update (context, context_bytes, deadline_at) on tasker.task_details to {orchestrator};   -- debounce
 grant update, delete on tasker.submission_buckets to {worker}, {orchestrator};
 grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {orchestrator}, {api};
 grant insert, update on tasker.schedules to {worker};
@@ -79,7 +81,7 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.refused_results, tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays,
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
-  tasker.domain_events_pruned, tasker.unique_keys to {orchestrator};
+  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 
@@ -97,6 +99,7 @@ grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, 
 -- values of keys are data of tasks
 grant select (workflow_step_uuid, task_uuid, namespace_id, rank, paused, unserved, priority)
   on tasker.ready_backlog to {exporter};
+grant select (namespace_id, round) on tasker.flow_turns to {exporter};
 grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};

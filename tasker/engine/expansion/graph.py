@@ -8,6 +8,7 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.engine.expansion.batches import instance_number
+from tasker.template.failure_words import DEAD
 from tasker.template.plan import Plan, StepPlan
 
 
@@ -22,6 +23,14 @@ class ExistingStep:
     name: str
     template_step: str
     open: bool
+    settled: str | None = None
+    """Letter of a step without which the task went on (`tasker.template.failure_words`)."""
+    pending: bool = False
+
+    @property
+    def dead(self) -> bool:
+        """True if the steps that depend on it do not run: it failed or was skipped."""
+        return self.settled in DEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ class NewStep:
     template_step: str
     parents: tuple[str, ...]
     inputs: Mapping[str, Any] | None = None
+    joins: tuple[str, ...] = ()
+    """Existing pending steps that wait for this one, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +59,11 @@ Existing = Sequence[ExistingStep]
 class GraphDelta:
     """Existing steps, by the template step they were made from, and the steps that this expansion adds."""
 
-    def __init__(self, plan: Plan, parent: StepPlan, existing: Existing) -> None:
-        self.plan, self.parent = plan, parent
+    def __init__(self, plan: Plan, parent: StepPlan, existing: Existing, instance: str | None = None) -> None:
+        self.plan, self.parent, self.name = plan, parent, instance or parent.name
         self.new: list[NewStep] = []
         self._instances: dict[str, list[str]] = {}
+        self._dead = {step.name for step in existing if step.dead}
         for step in existing:
             self._instances.setdefault(step.template_step, []).append(step.name)
         for name, instances in self._instances.items():
@@ -71,6 +83,14 @@ class GraphDelta:
     def waits_for_decision(self, step: StepPlan) -> bool:
         """Return whether an existing ancestor may still create steps above this one."""
         return step.name in self._undecided
+
+    def has_dead(self, names: Iterable[str]) -> bool:
+        """Return whether one of these template steps has an instance whose dependents do not run."""
+        return bool(self._dead) and not self._dead.isdisjoint(self.instances_of(names))
+
+    def are_dead(self, instances: Iterable[str]) -> bool:
+        """Return whether the dependents of all these steps do not run."""
+        return self._dead.issuperset(instances)
 
     def instances_of(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the existing steps of these template steps; for a pattern, all its workers."""

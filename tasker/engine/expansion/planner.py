@@ -76,7 +76,7 @@ def expand(
     decision in `error` is open: an operator may still repair it. Existing steps are never planned again. Raises
     `OutcomeError` if the outcome is invalid, which is a permanent failure of `parent`.
     """
-    step = _template_step(plan, parent, existing)
+    step = template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
         return _decide(plan, step, parse_decision(result), existing, limits)
     if step.type.creates is Creates.BATCHES:
@@ -86,7 +86,7 @@ def expand(
 
 def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: ExpansionLimits = DEFAULT_LIMITS) -> Expansion:
     """Return the steps to create for a step that an operator resolved without a result: no branches, no batches."""
-    step = _template_step(plan, parent, existing)
+    step = template_step(plan, parent, existing)
     if step.type.creates is Creates.BRANCHES:
         return _decide(plan, step, NO_BRANCHES, existing, limits)
     if step.type.creates is Creates.BATCHES:
@@ -94,9 +94,9 @@ def expand_resolved(plan: Plan, parent: str, existing: Existing, limits: Expansi
     return Expansion()
 
 
-def _template_step(plan: Plan, parent: str, existing: Existing) -> StepPlan:
-    template_step = next((step.template_step for step in existing if step.name == parent), parent)
-    return plan.by_name[template_step]
+def template_step(plan: Plan, parent: str, existing: Existing) -> StepPlan:
+    name = next((step.template_step for step in existing if step.name == parent), parent)
+    return plan.by_name[name]
 
 
 def _stray_outcomes(step: StepPlan, result: Any) -> tuple[str, ...]:
@@ -123,13 +123,13 @@ def _decide(
 ) -> Expansion:
     growth = GraphDelta(plan, step, existing)
     if not limits.decisions.enabled and not step.rules:  # the setting is about handlers that decide
-        _close(growth, frozenset(), ParsedBatches())
+        close(growth, frozenset(), ParsedBatches())
         return Expansion(tuple(growth.new), (f"decisions are disabled: '{step.name}' counts as no_branches",))
     warnings = [
         *check_depth(growth, limits),
         *check_names(growth, decision, limits),
     ]
-    _close(growth, frozenset(_entry(plan, step, name) for name in decision.step_names), ParsedBatches())
+    close(growth, frozenset(_entry(plan, step, name) for name in decision.step_names), ParsedBatches())
     return Expansion(tuple(growth.new), (*warnings, *_orphans(growth)))
 
 
@@ -151,23 +151,24 @@ def _cut(plan: Plan, step: StepPlan, outcome: ParsedBatches, existing: Existing,
     pattern, warnings = worker_pattern(growth, outcome)
     if pattern and growth.exists(pattern):
         return Expansion()
-    _close(growth, frozenset(), ParsedBatches(pattern, outcome.cursors, outcome.total_items))
+    close(growth, frozenset(), ParsedBatches(pattern, outcome.cursors, outcome.total_items))
     return Expansion(tuple(growth.new), (*outcome.warnings, *warnings, *_orphans(growth)))
 
 
-def _close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> None:
+def close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> None:
     """Create the steps below the parent that can exist now, in one pass in topological order."""
     below = growth.plan.below.reached([growth.parent.name])
     for step in growth.plan.steps:
         if step.name not in below or growth.exists(step.name):
             continue
         if step.type.is_pattern:
-            if step.name == cut.pattern:
+            if step.name == cut.pattern and not growth.has_dead(step.depends_on):
                 _add_workers(growth, step, cut)
         elif step.type.converges:
             _add_convergence(growth, step)
         elif step.name in chosen:
-            growth.add(step, (growth.parent.name, *growth.instances_of(step.depends_on)))
+            if step.handles is not None or not growth.has_dead(step.depends_on):
+                growth.add(step, (growth.name, *growth.instances_of(step.depends_on)))
         elif _follows(growth, step):
             growth.add(step, growth.instances_of(step.depends_on))
 
@@ -185,15 +186,20 @@ def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
     if growth.waits_for_decision(step):
         return
     parents = growth.instances_of(step.depends_on)
+    if growth.are_dead(parents or (growth.name,)):
+        return
     if parents or not in_untaken_branch(growth, step):
-        growth.add(step, parents or (growth.parent.name,))
+        growth.add(step, parents or (growth.name,))
 
 
 def _follows(growth: GraphDelta, step: StepPlan) -> bool:
     """Return whether a step is created without being chosen, since all its dependencies exist.
 
-    A step directly below a decision is a branch, which is created only when a decision names it.
+    A step directly below a decision is a branch, which is created only when a decision names it; a step that handles a
+    failure, only when that step fails.
     """
+    if step.handles is not None or growth.has_dead(step.depends_on):
+        return False
     by_name = growth.plan.by_name
     is_branch = any(by_name[name].type.creates is Creates.BRANCHES for name in step.depends_on)
     return not is_branch and not growth.waits_for_decision(step) and all(map(growth.exists, step.depends_on))

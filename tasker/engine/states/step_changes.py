@@ -77,6 +77,8 @@ class StepChangeKind:
     """True: the worker that owns the claim requests it, so the worker is compared along with the token."""
     stores_result: bool = False
     stores_failure: bool = False
+    settles: bool = False
+    """True: the task may go on after it, by the word of the step; then it needs a plan of what follows."""
     drops_result: bool = False
     """True: it discards a parked result."""
     reopens: bool = False
@@ -140,6 +142,7 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
         reports=True,
         ends_claim=True,
         stores_failure=True,
+        settles=True,
         drops_result=True,
     ),
     # Expires the steps of a stale task, in every waiting state, so that an operator decides.
@@ -179,6 +182,8 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
     "resolve": StepChangeKind(_to(_S.RESOLVED_MANUALLY), drops_result=True, reopens=True),
     "complete": StepChangeKind(_to(_S.COMPLETE), stores_result=True, reopens=True),
     "cancel": StepChangeKind(_to(_S.CANCELLED)),
+    # Skips a step below one that failed, with the plan of that failure.
+    "skip": StepChangeKind(((_S.PENDING, _S.CANCELLED),)),
 }
 """Changes that can be requested of a step, by kind (`tasker.advance_v1`; `tasker.cancel_v1` cancels a whole task)."""
 

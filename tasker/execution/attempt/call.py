@@ -32,6 +32,8 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     process, events = os.getpid(), _events(attempt)
     entered = _enter(attempt, events)
     try:
+        if attempt.resources is not None and not attempt.resources.are_made(handler.uses):
+            await asyncio.to_thread(attempt.resources.acquire, handler.uses)  # it may wait for a provider of secrets
         value = await handler.call(context_of(attempt, events))
         limit, above = attempt.result_limit_bytes, attempt.dependency_results
         ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
@@ -123,13 +125,11 @@ def _enter(attempt: Attempt, events: EventBuffer) -> Entered:
 def _leave(attempt: Attempt, entered: Entered) -> None:
     if attempt.reporter is not None:
         attempt.reporter.flush()
-    claim, report, cover, events, decimals = entered
+    *tokens, decimals = entered
     if (decimal := sys.modules.get("decimal")) is not None:
         decimal.setcontext(decimals or decimal.DefaultContext)
-    running.reset(claim)
-    reporter.reset(report)
-    covering.reset(cover)
-    publishing.reset(events)
+    for token in tokens:
+        token.var.reset(token)
 
 
 def _own_decimal_context() -> Any:

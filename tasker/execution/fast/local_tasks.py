@@ -93,7 +93,7 @@ class LocalTask:
     def report(self, task_uuid: str) -> TaskReport | None:
         """Return the report that a query would return, or None when a query is needed."""
         known = task_uuid in self._answer.created and None not in (self._answer.at, self._ended_at)
-        if not self.is_whole or not known:
+        if not (self.is_whole and known and self._steps):
             return None
         if not all(isinstance(text, str) for text in (self._item["initiator"], *self._item["tags"])):
             return None  # the database has converted it to text

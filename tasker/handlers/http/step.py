@@ -114,6 +114,8 @@ class Exchange:
             raise RetryableError(f"no connection: {error}", error_code="not_connected") from None
         except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise PermanentError(f"invalid request: {error}", error_code="invalid_inputs") from None
+        except UnicodeError:  # half of a surrogate pair
+            raise PermanentError("invalid request: not valid Unicode", error_code="invalid_inputs") from None
         except httpx.TransportError as error:
             raise self._unclear(f"{type(error).__name__}: {error}".rstrip(": ")) from None
         return self._accepted(response)

@@ -180,6 +180,8 @@ class ResolvedHandler:
     """False for a registered or resolved object with state, which no other process can reproduce."""
     role: HandlerRole | None = None
     """Declared role of the handler; None for a class, which may have any role."""
+    uses: frozenset[str] = frozenset()
+    """Resources that the handler declares."""
 
     def problem(self, step: StepPlan) -> tuple[str, str] | None:
         """Return the problem of this handler with a step of this type and its fix; None if it fits."""
@@ -209,7 +211,7 @@ def resolved(
     call = entry if getattr(target, "reuse_instance", True) else _call_fresh(fresh)
     name = f"{source.file or source.module}:{source.qualname}.{method}"
     role = getattr(target, "handler_role", None) if method == "call" else None
-    return ResolvedHandler(_kind(entry), call, name, source, made_here, role)
+    return ResolvedHandler(_kind(entry), call, name, source, made_here, role, resources_used_by(target))
 
 
 def _kind(entry: Callable[..., Any]) -> HandlerKind:

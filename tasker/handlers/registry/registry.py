@@ -27,7 +27,7 @@ from tasker.handlers.registry.resolvers import (
 from tasker.handlers.registry.resource_needs import ResourceNeeds
 from tasker.handlers.registry.workflow_handlers import FolderHandlers, WorkflowHandlers, refuse_unclear
 from tasker.handlers.step_handler import StepHandler
-from tasker.template.builtin import BUILTIN, plugin_hint
+from tasker.template.builtin import BUILTIN, plugin_hint, plugin_of
 from tasker.template.plan import HandlerRef, StepPlan, TemplateId
 
 if TYPE_CHECKING:
@@ -196,9 +196,8 @@ class HandlerRegistry(SharedInstance):
         """Set the built-in steps of the enabled plugins, by name."""
         if handlers:
             self._chain.add_resolver(BuiltinResolver(handlers))
-            self._needs = ResourceNeeds(
-                self._needs.names, {**BUILTIN, **{name: handler.step for name, handler in handlers.items()}}
-            )
+            steps = {**BUILTIN, **{name: handler.step for name, handler in handlers.items()}}
+            self._needs = ResourceNeeds(self._needs.names, steps)
             self._changed()
 
     def _lacking(self) -> dict[str, list[str]]:
@@ -215,10 +214,8 @@ class HandlerRegistry(SharedInstance):
         near = self.suggestions(callable_name, template)
         where = f" (step {step!r})" if step else ""
         refused = f"; {template or 'a template'} may not import it" if self.import_hint([callable_name]) else ""
-        if (hint := plugin_hint(callable_name)) is not None:
-            near, hints = (), [hint]
-        else:
-            hints = [f"did you mean {' or '.join(map(repr, near))}?" if near else self.known_hint(template)]
+        meant = f"did you mean {' or '.join(map(repr, near))}?" if near else self.known_hint(template)
+        hints = [plugin_hint(callable_name) or meant]
         return HandlerNotFound(
             f"No resolver could resolve callable {callable_name!r}{where}{refused}",
             missing=[MissingCallable(step, callable_name, near)],
@@ -228,7 +225,8 @@ class HandlerRegistry(SharedInstance):
     def import_hint(self, callables: Iterable[str]) -> list[str]:
         """Return the setting that allows these callables to be imported by path; empty if they are allowed already."""
         lookups = [known for known in self._chain.resolvers if isinstance(known, ClassLookupResolver)]
-        refused = [name for name in callables if not all(known.allows(name) for known in lookups)]
+        paths = [name for name in callables if plugin_of(name) is None]
+        refused = [name for name in paths if not all(known.allows(name) for known in lookups)]
         if not refused:
             return []
         patterns = ", ".join(sorted({f'"{name.replace("::", ".").partition(".")[0]}.*"' for name in refused}))

@@ -14,16 +14,18 @@ from starlette.responses import Response
 from tasker.errors import UsageError
 from tasker.operations.events import EventOperations
 from tasker.server.api.task_events import AGAIN_MS, MEDIA_TYPE, streamed
-from tasker.server.auth.gate import namespaces_of
+from tasker.server.auth.gate import actor_of, namespaces_of, require_namespace
 from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.routes import router
 from tasker.server.streams import Streams
 from tasker.template.names import MAX_POSITION
 from tasker.views.events import EventFilter, EventList, PublishedEvent, RewindResult, SubscriberStatus
+from tasker.views.incoming_events import IncomingEvent, SentEvent
 
 routes = router("events")
 PLACE = "The `id` of the last event that was read: the stream goes on behind it. Without one it begins with what comes."
+KEEP_ALIVE_SECONDS = 15.0
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
@@ -63,6 +65,22 @@ async def list_domain_events(
     return EventList(page.events, page.last)
 
 
+@serves(routes, EventOperations.send_event)
+async def send_event(request: Request, namespace: str, name: str, payload: Any, **options: Any) -> SentEvent:
+    require_namespace(request, namespace)
+    return await program_of(request).incoming_events.send(
+        namespace, name, payload, by=actor_of(request, None), **options
+    )
+
+
+@serves(routes, EventOperations.list_incoming_events)
+async def list_incoming_events(
+    request: Request, namespace: str | None, name: str | None, key: str | None, limit: int
+) -> Sequence[IncomingEvent]:
+    events, where = program_of(request).incoming_events, namespaces_of(request)
+    return await events.list(namespace=namespace, name=name, key=key, limit=limit, namespaces=where)
+
+
 @serves(routes, EventOperations.list_event_subscribers)
 async def list_event_subscribers(request: Request) -> Sequence[SubscriberStatus]:
     return await program_of(request).domain_events.subscribers()
@@ -81,7 +99,8 @@ def _position(text: str) -> int:
 
 async def _stream(request: Request, which: EventFilter, after: int | None) -> Response:
     async def follow(streams: Streams) -> AsyncIterator[bytes]:
-        events = program_of(request).domain_events.follow(which, after=after, namespaces=namespaces_of(request))
+        options: dict[str, Any] = {"after": after, "quiet_seconds": KEEP_ALIVE_SECONDS}
+        events = program_of(request).domain_events.follow(which, **options, namespaces=namespaces_of(request))
         return _written(streams.through(events))
 
     return await streamed(request, follow)

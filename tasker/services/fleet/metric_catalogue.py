@@ -104,17 +104,28 @@ OF_THE_FLEET: Catalogue = {
     ),
     "tasker_timers_waiting": Described(
         "gauge",
-        "Schedules, open tasks with a deadline, and steps that wait for their retry or to begin (`delay`, `run_at`); "
-        "counted to 100000.",
+        "Schedules, open tasks with a deadline, and steps that wait for their retry to begin (`delay`, `run_at`), or "
+        "without a worker (`type: wait`); counted to 100000.",
         ("kind",),
     ),
     "tasker_timers_late_seconds": Described(
         "gauge", "Time since the longest overdue of these was due; absent if none is.", ("kind",)
     ),
+    "tasker_steps_suspended": Described(
+        "gauge", "Steps that wait in progress without a worker; counted to 100000.", ("kind",)
+    ),
+    "tasker_incoming_events_unrouted": Described(
+        "gauge", "Incoming events that nobody has compared with waits yet; counted to 100000.", ("namespace",)
+    ),
     "tasker_limit_waiting": Described(
         "gauge", "Steps that wait for a permit of a limit; counted to 100000.", ("limit",)
     ),
     "tasker_limit_permits": Described("gauge", "Permits of a limit that steps have; counted to 100000.", ("limit",)),
+    "tasker_fair_rounds_total": Described(
+        "counter",
+        "Rounds of turns in a fair namespace: in each, every flow with waiting steps has its turn.",
+        ("namespace",),
+    ),
     "tasker_pauses": Described("gauge", "Active pauses."),
     "tasker_dlq_pending_investigations": Described("gauge", "Pending dead letters, counted to 100000."),
     "tasker_dlq_entries_created_total": Described("counter", "Total number of dead letters."),

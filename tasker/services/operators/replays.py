@@ -61,7 +61,7 @@ class Replays:
         return [(task, detail or "") for task, detail in rows]
 
     @audited("App.replays.steer")
-    async def steer(self, replay_uuid: str, state: Steered) -> Replay:
+    async def steer(self, replay_uuid: str, state: Steered, *, actor: str | None = None) -> Replay:
         """Pause, resume or cancel a replay. Raises `StateMachineError` if it has ended."""
         if not await self._query("steer_replay", replay=_checked(replay_uuid), state=state):
             replay = await self.get(replay_uuid)

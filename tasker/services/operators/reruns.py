@@ -42,13 +42,19 @@ def rerun_from(
 ) -> RerunScope:
     """Return the scope of a rerun from the step `start`.
 
-    `start` runs again, with all steps below it and all steps that are not done. `decided` are the results of the done
+    `start` runs again, with all steps below it and all steps that are not done. So do steps that failed or were skipped
+    while the task went on, with all steps below them. `decided` are the results of the done
     decision and batchable steps, None for one that an operator resolved. A step is dropped if only steps that run again
     create it.
     """
     template_step = next(step.template_step for step in existing if step.name == start)
-    below = frozenset(plan.below.of(template_step))
-    again = {step.name for step in existing if step.open or step.name == start or step.template_step in below}
+    gone = {step.template_step for step in existing if step.settled is not None}
+    below = frozenset(plan.below.reached([template_step, *gone]))
+    again = {
+        step.name
+        for step in existing
+        if step.open or step.settled is not None or step.name == start or step.template_step in below
+    }
     retained = _derived(plan, {name: result for name, result in decided.items() if name not in again}, limits)
     dropped = frozenset(again - retained)
     return RerunScope(frozenset(again - dropped), dropped)
@@ -84,7 +90,8 @@ class _Former:
 
 def where_to_begin(report: TaskReport) -> str:
     """Return the default step from which to rerun a task: the first failed one, or the first step if none failed."""
-    return next((step.name for step in report.failed_steps), next(iter(report.steps)))
+    failed = [*report.failed_steps, *report.missing_steps]
+    return next((step.name for step in failed), next(iter(report.steps)))
 
 
 class Reruns:

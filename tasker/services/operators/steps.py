@@ -13,7 +13,7 @@ from tasker.engine.states.step import StepState
 from tasker.engine.states.step_changes import CHANGES
 from tasker.engine.task_graph import plan_growth
 from tasker.errors import IllegalTransition, StateMachineError, StepNotFound
-from tasker.errors.remedies import see
+from tasker.errors.remedies import remedy, see
 from tasker.handlers.claims import Verdict
 from tasker.json_values import encode
 from tasker.services.audit import audited
@@ -107,6 +107,11 @@ class Steps:
         answer = await self._engine.call_typed("operator_change", args, OperatorAnswer)
         if answer.state is None:
             raise StepNotFound(f"task {task_uuid} has no step {step!r}", hint=see("tasker task show"))
+        if answer.verdict is Verdict.SETTLED:
+            raise StateMachineError(
+                f"task {task_uuid} went on without step {step!r}: {item['kind']} is not possible",
+                hint=remedy("run the step again with everything below it: {}", "tasker task rerun"),
+            )
         if answer.verdict not in (None, Verdict.REPLAN):
             raise _not_possible(step, StepState(answer.state), item["kind"])
         return answer.verdict is None

@@ -122,6 +122,15 @@ def callback_item(value: Any) -> dict[str, str]:
     return {"callback": value}
 
 
+def unposted() -> UsageError:
+    """Return the error for a callback URL to which no process would post."""
+    return UsageError(
+        "callback_url: no process posts to callback URLs",
+        hint="start a worker, orchestrator or server with the plugin `webhooks` and its `callback_secrets`"
+        " (docs/submissions.md); without them, read the end of the task with wait or watch",
+    )
+
+
 def uuid_text(value: Any, name: str) -> str:
     """Return a UUID, given as text or object, in canonical form. Raises `UsageError`; `name` names the value."""
     if isinstance(value, UUID):

@@ -25,6 +25,7 @@ from tasker.messaging.backends import load_backend
 from tasker.messaging.port import Backend, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
+from tasker.services.submission.check import unposted
 from tasker.services.submission.reused_keys import key_reused
 from tasker.services.submission.submit import DraftFactory, Submission, SubmissionResult, submitted
 from tasker.template.plan import Plan
@@ -80,6 +81,8 @@ class CallerSubmission:
         """
         draft = self._drafts.draft(plan, request)
         with guarded(transaction, lock_timeout):
+            if "callback" in draft.item and not transaction.value(query("submission", "posts_callbacks")):
+                raise unposted()
             args = {
                 **shared_arguments(DEFAULT_RULES),
                 **self._drafts.args(self._template_id(transaction, plan), [draft], announce=True),

@@ -24,7 +24,15 @@ from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, Temp
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
-from tasker.services.submission.check import as_dict, callback_item, check_key, option_item, require_fit, trace_item
+from tasker.services.submission.check import (
+    as_dict,
+    callback_item,
+    check_key,
+    option_item,
+    require_fit,
+    trace_item,
+    unposted,
+)
 from tasker.services.submission.input_keys import collected, debounce_item, tenant_of, unique_item
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
@@ -308,12 +316,17 @@ class Submitter:
         return [again.get(draft.task_uuid, result) for draft, result in zip(drafts, results, strict=True)]
 
     async def _admit(self, plan: Plan, drafts: Sequence[Draft], client: str | None) -> None:
-        """Raise `Overloaded` or `QuotaExceeded` while this work is refused."""
+        """Raise `Overloaded` or `QuotaExceeded` while this work is refused; `UsageError` for a callback URL to which
+        nobody posts."""
         if self._admission is not None:
             now = [draft for draft in drafts if not draft.is_deferred]  # the others add no load yet
             if now or not drafts:
                 lowest = min((draft.item["priority"] for draft in now), default=0)
                 await self._admission.require(plan, len(now), priority=lowest)
+        if any("callback" in draft.item for draft in drafts):
+            ((posts,),) = await self._engine.connection.execute(query("submission", "posts_callbacks"), {})
+            if not posts:
+                raise unposted()
         await self.limits.require(plan, drafts, client)
 
     async def _create(

@@ -31,8 +31,8 @@ MOST_TASKS = 500
 class TaskEvent(HistoryItem):
     """Transition of the task or a step, or progress of a step.
 
-    Progress is `items_processed` from checkpoints, or as `reported` by the handler. `place` is the position after which
-    a reader of this event resumes; None for progress, which is not sent again.
+    Progress is `items_processed` from checkpoints, or as `reported` by the handler, redacted when it was stored.
+    `place` is the position after which a reader of this event resumes; None for progress, which is not sent again.
     """
 
     step_uuid: str | None

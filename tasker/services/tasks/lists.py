@@ -43,18 +43,18 @@ class SavedViews:
         return [SavedView(*row) for row in await self._connection.execute(query("operators", "views"))]
 
     @audited("App.saved_views.save", "_connection")
-    async def save(self, name: str, address: str, *, by: str) -> None:
+    async def save(self, name: str, address: str, *, actor: str) -> None:
         """Save these filters under a name, replacing an existing view. Raises `UsageError`."""
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             raise UsageError(f"{name!r:.80} is not a valid view name", hint=f"1 to {LONGEST_NAME} printable characters")
         if len(address) > LONGEST_ADDRESS:
             raise UsageError("these filters are too long to save", hint="choose fewer")
-        params = {"name": name, "address": address, "by": by, "most": MOST_VIEWS}
+        params = {"name": name, "address": address, "by": actor, "most": MOST_VIEWS}
         if not await self._connection.execute(query("operators", "save_view"), params):
             raise UsageError(f"there are {MOST_VIEWS} views already", hint="remove one that is no longer needed")
 
     @audited("App.saved_views.remove", "_connection")
-    async def remove(self, name: str) -> bool:
+    async def remove(self, name: str, *, actor: str | None = None) -> bool:
         """Remove a view; return False if there is none of this name."""
         return bool(await self._connection.execute(query("operators", "remove_view"), {"name": name}))
 
@@ -68,6 +68,7 @@ CLAUSES = (
     "created_before",
     "fingerprint",
     "tenant",
+    "outcome",
     "tenants",
     "waiting_for",
     "initiator",
@@ -100,6 +101,7 @@ class ListFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     tenant: str | None
+    outcome: str | None
     waiting_for: str | None
     correlation_id: str | None
     idempotency_key: str | None
@@ -124,6 +126,8 @@ class TaskFilter:
     initiator: str | None = None
     source_system: str | None = None
     tenant: str | None = None
+    outcome: str | None = None
+    """`partial`: tasks that are complete without some of their steps."""
     waiting_for: str | None = None
     """What a step of the task waits for without a worker: one of `WAITING_FOR`."""
     tags: Sequence[str] = ()

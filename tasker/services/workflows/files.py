@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 WORKFLOW_FILES = ("workflow.yaml", "workflow.yml")
 SUFFIXES = (".yaml", ".yml")
+SCENARIOS = ".scenario.yaml"
+"""Suffix of files with cases for tests, which are no templates."""
 
 
 def load_path(
@@ -110,7 +112,9 @@ def require_environment(result: CompileResult, environment: str | None) -> None:
 def find_templates(path: str | Path) -> list[Path]:
     """Return the file itself, or the `workflow.yaml`, else the YAML files, of a folder and each folder below.
 
-    Hidden folders are skipped. Raises `UsageError` if the path does not exist or contains no YAML file.
+    Hidden folders and scenario files are skipped.
+
+    Raises `UsageError` if the path does not exist or contains no YAML file.
     """
     root = Path(path)
     if not root.exists():
@@ -228,8 +232,12 @@ def _files_below(root: Path) -> Iterator[Path]:
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith("."))
         workflow = [name for name in WORKFLOW_FILES if name in files]
-        selected = workflow or sorted(name for name in files if name.endswith(SUFFIXES) and not name.startswith("."))
+        selected = workflow or sorted(filter(_may_be_template, files))
         yield from (Path(folder, name) for name in selected)
+
+
+def _may_be_template(name: str) -> bool:
+    return name.endswith(SUFFIXES) and not name.endswith(SCENARIOS) and not name.startswith(".")
 
 
 def _not_utf8(file: Path, content: bytes, error: UnicodeDecodeError) -> CompileResult:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, inputs, submissions, times, waits
+from tasker.template.rules import conditions, declarations, failures, inputs, submissions, times, waits
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -26,6 +26,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     conditions.rules_name_their_branches,
     conditions.handlers_are_names,
     times.each_limit_once,
+    failures.branches_exist,
     waits.waits_have_an_end,
 )
 
@@ -39,6 +40,8 @@ RULES_OF_GRAPHS: tuple[Callable[[DependencyGraph], None], ...] = (
     graph_rules.waits_for_every_branch,
     times.places_are_in_steps_above,
     conditions.chain_is_short,
+    failures.branches_stand_alone,
+    failures.branches_are_joined_by_convergences,
 )
 """Rules that use ancestors, which are undefined in a cyclic graph."""
 
@@ -49,6 +52,7 @@ def check_rules(
     """Apply every rule; `written` are the steps as their author wrote them, by name."""
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
+    failures.words_agree(graph, document)
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)

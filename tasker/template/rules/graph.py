@@ -194,7 +194,8 @@ def has_something_to_converge(graph: DependencyGraph) -> None:
     """Check that a convergence depends on a batch_worker or on a conditional step."""
     for step in _convergences(graph):
         conditional = [parent for parent in graph.parents[step.name] if not graph.is_static(parent)]
-        if conditional or step.name in graph.tainted or step.name in graph.below_tainted:
+        skipped = graph.may_be_missing.intersection(graph.parents[step.name])
+        if conditional or skipped or step.name in graph.tainted or step.name in graph.below_tainted:
             continue
         message = f"the convergence `{step.name}` waits for no batch_worker and no conditional step"
         step.report("T053", message, step.location("dependencies"), _what_to_list(step, graph))

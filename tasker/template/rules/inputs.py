@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tasker.template.ancestry import Ancestry
 from tasker.template.diagnostics import Position
 from tasker.template.documents import Path, StepDraft, entries
+from tasker.template.failure_words import WORDS
 from tasker.template.generated_steps import RESULTS, RESULTS_OF_ITEM
 from tasker.template.graph import DependencyGraph
-from tasker.template.plan import Ancestry
 from tasker.template.rules.builtin import builtin_of, check_names, type_of_builtin_result
 from tasker.template.rules.builtin import check_step as check_builtin
 from tasker.template.rules.unread import paths_read, report_unread
@@ -316,7 +317,16 @@ class _Uncertain(Container[str]):
         self._step, self._graph = step, graph
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and not self._always_exists(name) and name not in self._certain
+        if not isinstance(name, str):
+            return False
+        if name in self._graph.may_be_missing and self._may_have_failed(name):
+            return True
+        return not self._always_exists(name) and name not in self._certain
+
+    def _may_have_failed(self, name: str) -> bool:
+        """Return whether the step runs although `name` failed."""
+        word = WORDS[self._graph.steps[name].on_failure]
+        return word.letter is not None and (word.dependents_run or self._step in self._graph.failure_branches)
 
     @cached_property
     def _certain(self) -> frozenset[str]:
@@ -333,4 +343,6 @@ class _Uncertain(Container[str]):
 
     def _always_exists(self, name: str) -> bool:
         graph = self._graph
+        if name in graph.may_be_missing:
+            return False
         return graph.is_static(name) or graph.is_from(name, Origin.BATCH) or graph.is_from(name, Origin.CONVERGENCE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tasker.template.ancestry import Ancestry
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import StepDraft
 from tasker.template.durations import duration_text
 from tasker.template.graph import DependencyGraph
-from tasker.template.plan import Ancestry
 from tasker.template.step_types import Origin
 
 PLACES: Final = (
@@ -17,6 +17,7 @@ PLACES: Final = (
     ("T061", ("until",)),
     ("T116", ("concurrency", "key")),
     ("T116", ("rate_limit", "key")),
+    ("T116", ("key",)),
 )
 
 
@@ -96,6 +97,9 @@ def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str
             value = value.get(key, {})
         if "step" in value:
             yield code, value, path
+    for number, event in enumerate(step.values.get("events", ())):
+        if isinstance(event, Mapping) and "step" in event.get("key", {}):
+            yield "T116", event["key"], ("events", number, "key")
     for number, limit in _named_limits(step):
         if "step" in limit.get("key", {}):
             yield "T116", limit["key"], ("limits", number, "key")

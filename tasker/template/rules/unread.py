@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tasker.template.ancestry import Ancestry
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.plan import Ancestry
 
 if TYPE_CHECKING:
     from tasker.expressions.syntax import Node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.server.application import application
 from tasker.template import compile_text
 from tests.integration.api.program import TEMPLATES, registered
+from tests.support.kept_connections import KeptConnections, lent_database
+from tests.support.laboratory import Laboratory
 from tests.support.module_loop import share_loops
 
 
@@ -31,6 +33,13 @@ async def program(database_url: str, registry: HandlerRegistry) -> AsyncIterator
             await running.plans.register(plan, force=True)
             await running.plan(plan)
         yield running
+
+
+@pytest.fixture(scope="module")
+def module_database_url(laboratory: Laboratory, kept_connections: KeptConnections) -> Iterator[str]:
+    """A database that modules use in turn."""
+    with lent_database(laboratory, kept_connections) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,11 @@ async def test_permits_of_limits_and_steps_that_wait_for_them_are_counted(
         await submit_registered(app, plan, Submission({}))
     named = '{limit="step elsewhere/limited/check"}'
     expected = {f"tasker_limit_permits{named}": 1, f"tasker_limit_waiting{named}": 2}
+    await app._engine.connection.execute(
+        "insert into tasker.flow_turns (namespace_id, round)"
+        " select namespace_id, 3 from tasker.task_namespaces where name = 'elsewhere'"
+    )
+    expected['tasker_fair_rounds_total{namespace="elsewhere"}'] = 3
 
     async with asyncio.timeout(60):
         while not expected.items() <= (await scraped(client)).items():

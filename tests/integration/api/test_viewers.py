@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import aclosing
+from typing import Any
 
 import httpx
+import pytest
 import pytest_asyncio
 
 import tasker
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.operations.schedules import SCHEDULE
 from tasker.server.web.rendering import ROOT
 from tasker.services.operators.pauses import PauseTarget
 from tasker.services.submission.submit import Submission
+from tasker.services.tasks.history import TaskEvent
 from tasker.services.viewer import STRANGER, SeenServices, Viewed
+from tasker.step_handler import step_handler
 from tasker.template import compile_text
-from tests.integration.api.program import CARDS
+from tests.integration.api.program import CARDS, registered
 from tests.integration.api.test_access import by, guarded
 from tests.integration.api.test_answers_as_described import DOCUMENT, NEEDED
 from tests.support.registered import submit_registered
@@ -30,6 +38,11 @@ identity_strategy: always_unique
 input_schema: {type: object, properties: {number: {type: string, x-sensitive: true}}}
 steps: [{name: never, handler: held.never}]
 """
+WATCHED = (
+    HELD.replace("held_cards", "watched_cards")
+    .replace("namespace: held", "namespace: shop")
+    .replace("held.never", "shop.watched")
+)
 READS = [each for each in OPERATIONS if each.endpoint.method == "GET"]
 UNREDACTED = ("/v1/refused-messages", "/v1/pauses", "/v1/listings/tasks")
 """Behind the permission itself; and lists of pauses, which have the words of operators as they wrote them."""
@@ -52,6 +65,27 @@ PAGES = (
     "fleet",
     "events",
 )
+
+
+@pytest.fixture(scope="module")
+def ended() -> Iterator[asyncio.Event]:
+    """Until it is set the watched step runs."""
+    event = asyncio.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture(scope="module")
+def registry(ended: asyncio.Event) -> HandlerRegistry:
+    @step_handler("shop.watched")
+    async def watched(context: Any) -> dict[str, Any]:
+        context.report_progress(done=1, message=f"charging {context.input_data['number']}")
+        await ended.wait()
+        return {}
+
+    found = registered()
+    found.register("shop.watched", watched)
+    return found
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -99,10 +133,33 @@ async def test_no_service_reveals_a_value_without_the_permission(app: tasker.App
             arguments["prefix"] = "0"
         if operation.name == "list_task_summaries":
             arguments = {}
+        if operation.endpoint.path.startswith(SCHEDULE):
+            arguments = {"address": "shop/cards/viewed"}
         answer = await getattr(getattr(seen, service), method)(**arguments)
         found += [(operation.name, secret) for secret in revealed(repr(answer))]
 
     assert found == []
+
+
+async def first_message(events: AsyncIterator[TaskEvent | None]) -> str:
+    async for event in events:
+        if event and event.reported:
+            return str(event.reported["message"])
+    raise AssertionError("the task has ended without a report")
+
+
+async def test_a_stream_of_events_reveals_nothing_that_a_handler_reports(app: tasker.App, ended: asyncio.Event) -> None:
+    """It has no viewer: transitions have no values, and reports are redacted before they are stored."""
+    (plan,) = compile_text(WATCHED).plans
+    await app.plans.register(plan)
+    task = (await app.submit(await app.plan(plan), {"number": CANARY})).task_uuid
+    stream = await app.events.follow(task)
+    assert stream is not None
+    async with asyncio.timeout(60), aclosing(stream) as events:
+        message = await first_message(events)
+    ended.set()
+
+    assert message == "charging ***REDACTED***"
 
 
 SKIPPED = {

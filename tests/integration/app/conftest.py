@@ -15,6 +15,8 @@ from tasker.settings.execution import Sweep
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.integration.app.program import TEMPLATE, greet, of_sqlalchemy
+from tests.support.kept_connections import KeptConnections, lent_database
+from tests.support.laboratory import Laboratory
 
 
 @pytest.fixture
@@ -28,6 +30,13 @@ def registry() -> HandlerRegistry:
     registry = HandlerRegistry()
     registry.register("greet", greet)
     return registry
+
+
+@pytest.fixture
+def database_url(laboratory: Laboratory, kept_connections: KeptConnections) -> Iterator[str]:
+    """A database that tests use in turn. A test that ends sessions, or counts them, takes `new_database_url`."""
+    with lent_database(laboratory, kept_connections) as url:
+        yield url
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ async def set_up(url: str) -> dict[str, str]:
         plan = await app.replays.begin(FailureSelection(), rate=0.001, actor="setting", reason="the scene")
         (step, *_) = await app.views.steps(tasks[0])
         waiting = (await app.submit("nobody/waiting", {})).task_uuid
-        await app.domain_events.deliveries.stop("billing", by="setting", reason="the scene")
+        await app.domain_events.deliveries.stop("billing", actor="setting", reason="the scene")
         for schedule in ("shop/orders/nightly", "shop/orders/idle"):
             await app.schedules.create(schedule, {"cron": "0 2 * * *", "context": {"amount": 1}})
         await app.schedules.pause("shop/orders/idle")

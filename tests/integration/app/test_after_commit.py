@@ -10,6 +10,7 @@ import psycopg
 import pytest
 import sqlalchemy
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
 
 import tasker
 from tasker.db.caller_transaction import caller_transaction
@@ -23,6 +24,7 @@ from tests.integration.app.program import (
     in_psycopg,
     in_scoped_session,
     in_session,
+    of_sqlalchemy,
     value,
 )
 
@@ -109,9 +111,10 @@ def test_an_app_that_has_stopped_leaves_the_commit_to_the_caller(
 
 
 async def test_an_app_that_has_stopped_opens_no_connection_behind_a_commit(
-    database_url: str, engine: sqlalchemy.Engine, registry: HandlerRegistry, plan: Plan
+    new_database_url: str, registry: HandlerRegistry, plan: Plan
 ) -> None:
-    app = tasker.App(database_url, registry=registry, backend="memory")
+    engine = sqlalchemy.create_engine(of_sqlalchemy(new_database_url), poolclass=NullPool)
+    app = tasker.App(new_database_url, registry=registry, backend="memory")
     await app.start()
     with engine.connect() as connection:
         await app.submit_in(connection, plan, {"name": "Ada"})
@@ -119,7 +122,7 @@ async def test_an_app_that_has_stopped_opens_no_connection_behind_a_commit(
         connection.commit()
     await until_alone()
     of_app = "pg_stat_activity where application_name = 'tasker app' and datname = current_database()"
-    assert count(database_url, of_app) == 0
+    assert count(new_database_url, of_app) == 0
 
 
 async def until_alone() -> None:

@@ -137,4 +137,4 @@ def test_a_misspelled_builtin_step_is_suggested(tmp_path: Path, database_url: st
     path = tmp_path / "order.yaml"
     path.write_text(FAIL.replace("tasker.fail", "tasker.fial").replace("RETRYABLE", "true"), encoding="utf-8")
     result = invoke("run", path, "--input", json.dumps({"what": 1}), database=database_url)
-    assert "did you mean 'tasker.fail'" in result.output
+    assert "did you mean `tasker.fail`" in result.output

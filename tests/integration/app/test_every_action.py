@@ -51,15 +51,17 @@ BY_PROGRAMS: dict[str, Act] = {
     ),
     "App.dead_letters.retry": lambda scene: scene.app.dead_letters.retry(scene.entry, **WHO),
     "App.replays.begin": lambda scene: scene.app.replays.begin(FailureSelection(), **WHO),
-    "App.replays.steer": lambda scene: scene.app.replays.steer(scene.replay, "paused"),
+    "App.replays.steer": lambda scene: scene.app.replays.steer(scene.replay, "paused", actor="ada"),
     "App.reruns.start": lambda scene: scene.app.reruns.start(scene.failed, "check", **WHO),
-    "App.domain_events.replay": lambda scene: scene.app.domain_events.replay(scene.subscriber, after=0),
-    "App.domain_events.deliveries.retry": lambda scene: scene.app.domain_events.deliveries.retry(scene.subscriber),
+    "App.domain_events.replay": lambda scene: scene.app.domain_events.replay(scene.subscriber, after=0, actor="ada"),
+    "App.domain_events.deliveries.retry": lambda scene: scene.app.domain_events.deliveries.retry(
+        scene.subscriber, actor="ada"
+    ),
     "App.domain_events.deliveries.stop": lambda scene: scene.app.domain_events.deliveries.stop(
-        "shipping", by="ada", reason="no"
+        "shipping", actor="ada", reason="no"
     ),
     "App.domain_events.deliveries.resume": lambda scene: scene.app.domain_events.deliveries.resume(
-        scene.subscriber, by="ada"
+        scene.subscriber, actor="ada"
     ),
     "App.schedules.create": lambda scene: scene.app.schedules.create("shop/orders/new", KEYS, actor="ada"),
     "App.schedules.pause": lambda scene: scene.app.schedules.pause(NIGHTLY, **WHO),
@@ -67,8 +69,8 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.schedules.delete": lambda scene: scene.app.schedules.delete(NIGHTLY, **WHO),
     "App.schedules.trigger": lambda scene: scene.app.schedules.trigger(NIGHTLY, **WHO),
     "App.schedules.backfill": lambda scene: scene.app.schedules.backfill(NIGHTLY, *SPAN, **WHO),
-    "App.saved_views.save": lambda scene: scene.app.saved_views.save("mine", "status=error", by="ada"),
-    "App.saved_views.remove": lambda scene: scene.app.saved_views.remove("theirs"),
+    "App.saved_views.save": lambda scene: scene.app.saved_views.save("mine", "status=error", actor="ada"),
+    "App.saved_views.remove": lambda scene: scene.app.saved_views.remove("theirs", actor="ada"),
 }
 NOTHING_TO_DO = {"App.domain_events.deliveries.retry"}
 """In this scene no event was put aside."""
@@ -86,7 +88,7 @@ async def _set_up(url: str) -> dict[str, str]:
     found = await set_up(url)
     async with tasker.App(url, work=False) as app:
         await app.pauses.pause(PauseTarget.of(task=found["waiting"]), **WHO)
-        await app.saved_views.save("theirs", "status=complete", by="grace")
+        await app.saved_views.save("theirs", "status=complete", actor="grace")
         Scene(app, **found).rows("delete from tasker.operator_actions returning 1")
     return found
 
@@ -100,6 +102,7 @@ async def scene(server: Server, scenery: tuple[str, dict[str, str]]) -> AsyncIte
 
 
 ROWS = "select endpoint, status, refusal from tasker.operator_actions order by action_uuid"
+ROWS_OF_ADA = ROWS.replace(" order", " where actor = 'ada' order")
 
 
 @pytest.mark.parametrize("name", BY_PROGRAMS)
@@ -118,11 +121,12 @@ async def test_without_the_commit_nothing_of_it_is_done_and_with_it_its_row_is_t
         with pytest.raises(DatabaseError, match="the disk is full"):
             await BY_PROGRAMS[name](scene)
     assert scene.everything() == before
-    assert scene.rows(ROWS) == [(endpoint, 1, DatabaseError.error_type)]
+    assert scene.rows(ROWS_OF_ADA) == [(endpoint, 1, DatabaseError.error_type)]
 
     await BY_PROGRAMS[name](scene)
     assert (scene.everything() == before) == (name in NOTHING_TO_DO)
-    assert scene.rows(ROWS)[1:] == [(endpoint, 0, None)]
+    assert scene.rows(ROWS_OF_ADA)[1:] == [(endpoint, 0, None)]
+    assert scene.rows(ROWS) == scene.rows(ROWS_OF_ADA)
 
 
 def test_each_method_that_changes_something_by_hand_is_among_them() -> None:

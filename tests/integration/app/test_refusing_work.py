@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import psycopg
 import pytest
 
@@ -36,11 +38,14 @@ async def test_however_a_task_is_submitted_it_is_refused_with_the_time_to_come_b
         with pytest.raises(Overloaded) as requested:
             await submit_registered(app, plan, Submission({"name": "Ada"}))
         refused = app.admission.refused[plan.namespace]
+        with psycopg.connect(database_url) as transaction:  # a task that begins later adds no load yet
+            await app.submit_in(transaction, plan, {"name": "later"}, delay=3600)
+        await app.submit(plan, {"name": "at noon"}, run_at=datetime(9999, 1, 1, 12, tzinfo=UTC))
 
     assert {error.value.retry_after for error in (single, many, joined, requested)} == {30}
     assert refused == 4
     with psycopg.connect(database_url) as connection:
-        assert connection.execute("select count(*) from tasker.tasks").fetchone() == (3,)
+        assert connection.execute("select count(*) from tasker.tasks").fetchone() == (5,)
 
 
 async def test_urgent_tasks_are_taken_until_the_limit_of_overflow(

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError
+from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,6 +29,7 @@ from tasker.services.submission.submit import Submission
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
+from tasker.views.events import EventFilter
 from tests.integration.app.program import TEMPLATE, value
 
 
@@ -161,9 +163,29 @@ def test_the_twin_has_every_member_and_every_method_its_parameters() -> None:
     assert {*kinds} - {*SERVICES} <= INSIDE | {"registry"}
 
     for twin, original in [(SyncApp, App), *((SERVICES[name], kinds[name]) for name in SERVICES)]:
-        for name, method in inspect.getmembers(original, inspect.iscoroutinefunction):
-            if not name.startswith("_"):
+        for name, method in inspect.getmembers(original, inspect.isfunction):
+            if not name.startswith("_") and (hasattr(twin, name) or inspect.iscoroutinefunction(method)):
                 assert parameters(getattr(twin, name)) == parameters(method), (twin, name)
+                assert getattr(twin, name).__name__ == name, "it calls this method, and no other"
+
+
+def test_the_twin_reads_a_subscription_with_all_its_options(app: tasker.SyncApp) -> None:
+    text = TEMPLATE.replace("handler: greet", "handler: greet, publishes_events: [{name: greeted}]")
+    for namespace in ("here", "there"):
+        (plan,) = compile_text(text.replace("namespace: caller", f"namespace: {namespace}")).plans
+        app.run(plan, {"name": namespace})
+
+    def first(name: str, **options: Any) -> Any:
+        with closing(app.domain_events.subscribe(name, EventFilter(names=["greeted"]), **options)) as events:
+            return (next(events).payload or {})["text"]
+
+    assert [first("one"), first("one")] == ["Hello, here!"] * 2, "one that is not dealt with comes again"
+    assert first("two", namespaces=["there"]) == "Hello, there!"
+    assert first("three", from_now=True, seconds_ago=3600.0) == "Hello, here!"
+    with closing(app.domain_events.follow(EventFilter(names=["greeted"]), after=0, namespaces=["there"])) as followed:
+        event = next(followed)
+    assert event is not None
+    assert event.payload == {"text": "Hello, there!"}
 
 
 def services() -> dict[str, type]:

@@ -8,14 +8,6 @@ import pytest
 
 from tests.support.engine_fixture import Lab
 from tests.support.laboratory import Laboratory
-from tests.support.servers.databases import Server
-
-
-@pytest.fixture(scope="session")
-def laboratory(server: Server, migrated_template: str) -> Iterator[Laboratory]:
-    laboratory = Laboratory(lambda: server.database(migrated_template))
-    yield laboratory
-    laboratory.close()
 
 
 @pytest.fixture

@@ -132,8 +132,8 @@ def test_every_index_names_the_query_that_needs_it() -> None:
 
 @pytest.mark.parametrize(("table", "states"), [("tasks", TaskState), ("workflow_steps", StepState)])
 def test_the_states_of_the_tables_are_those_of_the_state_machines(lab: Lab, table: str, states: Any) -> None:
-    query = "select pg_get_constraintdef(oid) from pg_constraint where conrelid = %s::regclass and contype = 'c'"
-    definition = lab.observer.value(query, f"tasker.{table}")
+    query = "select pg_get_constraintdef(oid) from pg_constraint where conrelid = %s::regclass and conname = %s"
+    definition = lab.observer.value(query, f"tasker.{table}", f"{table}_state_check")
 
     assert {state for state in states if f"'{state}'" in definition} == set(states)
     assert definition.count("'::text") == len(states)

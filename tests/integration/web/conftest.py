@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from html import unescape
 from pathlib import Path
@@ -23,6 +23,8 @@ from tasker.server.web.site import add_pages
 from tasker.settings.http import ApiKeyEntry, Auth
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, TEMPLATES, WAITING, registered
+from tests.support.kept_connections import KeptConnections, lent_database
+from tests.support.laboratory import Laboratory
 from tests.support.module_loop import share_loops
 
 TOKEN = re.compile(r'name="form_token" value="([\w-]+)"')
@@ -78,6 +80,13 @@ class Site:
     async def sign_in(self, key: str) -> httpx.Response:
         """Show a key."""
         return await self.post("sign-in", credential=key)
+
+
+@pytest.fixture(scope="module")
+def module_database_url(laboratory: Laboratory, kept_connections: KeptConnections) -> Iterator[str]:
+    """A database that modules use in turn."""
+    with lent_database(laboratory, kept_connections) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -312,7 +312,7 @@ async def test_filters_are_kept_under_a_name_for_everybody(app: tasker.App, clos
 @pytest.mark.parametrize("key", ["only-tasks:list", "but-tasks:views_change", "confined"])
 async def test_views_are_changed_only_with_the_permission_for_it(app: tasker.App, closed: Site, key: str) -> None:
     """A view is everybody's, so it is no matter of who is confined to namespaces either."""
-    await app.saved_views.save("ours", "namespace=shop", by="ada")
+    await app.saved_views.save("ours", "namespace=shop", actor="ada")
     await closed.sign_in(key)
 
     listed = await closed.text("tasks", namespace="shop")
@@ -333,9 +333,9 @@ async def test_a_view_without_a_proper_name_is_refused(app: tasker.App, site: Si
 
 async def test_there_are_fifty_views_at_most(app: tasker.App, site: Site) -> None:
     for each in range(50):
-        await app.saved_views.save(f"view {each}", "tag=x", by="ada")
+        await app.saved_views.save(f"view {each}", "tag=x", actor="ada")
     refused = await site.post("tasks/views", name="one more", address="tag=y")
     assert (refused.status_code, "there are 50 views already" in refused.text) == (400, True)
-    await app.saved_views.save("view 7", "tag=z", by="ada")
+    await app.saved_views.save("view 7", "tag=z", actor="ada")
     for each in range(50):
         await app.saved_views.remove(f"view {each}")

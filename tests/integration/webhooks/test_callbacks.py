@@ -123,6 +123,29 @@ async def test_what_is_no_url_is_refused(app: tasker.App, url: Any) -> None:
         await app.submit(plan(), {}, callback_url=url)
 
 
+async def test_a_url_to_which_no_process_posts_is_refused_by_every_way_to_submit(
+    app: tasker.App, senders: Senders
+) -> None:
+    url, says = "https://a.example/done", "no process posts to callback URLs"
+    with pytest.raises(UsageError, match=says) as refused:
+        await app.submit(plan(), {}, callback_url=url)
+    assert "`webhooks`" in str(refused.value.hint)
+    with pytest.raises(UsageError, match=says):
+        await app.submit_many(plan(), [Submission({}, callback_url=url)])
+    with psycopg.connect(app.database_url) as connection:
+        with pytest.raises(UsageError, match=says):
+            tasker.submit_in(connection, plan(), {}, callback_url=url)
+        assert tasker.submit_in(connection, plan(), {}).created, "the transaction goes on"
+
+    async with sending(app, senders, table()):
+        pass
+    assert (await app.submit(plan(), {}, callback_url=url)).created, "it restarts"
+    with psycopg.connect(app.database_url, autocommit=True) as connection:
+        connection.execute("update tasker.event_subscribers set updated_at = updated_at - interval '25 hours'")
+    with pytest.raises(UsageError, match=says):
+        await app.submit(plan(), {}, callback_url=url)
+
+
 async def test_tasks_without_one_write_no_event(app: tasker.App) -> None:
     await app.run(plan(), {})
     assert (await app.domain_events.page()).events == []

@@ -113,7 +113,7 @@ async def test_an_endpoint_that_is_gone_is_stopped_and_says_why(app: tasker.App,
         (found,) = await senders.until(app.domain_events.subscribers, lambda found: found[0].stopped)
         assert (found.stopped["by"], found.stopped["reason"], found.given_up) == ("tasker", "it answered 410", 1)
 
-        assert await app.domain_events.deliveries.resume(NAME, by="ann")
+        assert await app.domain_events.deliveries.resume(NAME, actor="ann")
         await heard(senders, server, 2)
 
     assert len(server.heard) == 2
@@ -123,13 +123,13 @@ async def test_a_stopped_endpoint_gets_nothing_and_what_has_come_meanwhile_after
     app: tasker.App, senders: Senders
 ) -> None:
     async with scripted_server([TAKEN]) as server, senders.sending(server.url):
-        assert await app.domain_events.deliveries.stop(NAME, by="ann", reason="maintenance")
-        assert not await app.domain_events.deliveries.stop(NAME, by="bob", reason="again")
+        assert await app.domain_events.deliveries.stop(NAME, actor="ann", reason="maintenance")
+        assert not await app.domain_events.deliveries.stop(NAME, actor="bob", reason="again")
         await published(app, 2)
         await senders.until(app.domain_events.subscribers, lambda found: not found[0].active)
         assert server.heard == []
 
-        assert await app.domain_events.deliveries.resume(NAME, by="ann")
+        assert await app.domain_events.deliveries.resume(NAME, actor="ann")
         wanted = {event.event_id for event in (await app.domain_events.page()).events}
         async with asyncio.timeout(20):
             while {each["id"] for each in server.bodies()} != wanted:

@@ -137,13 +137,13 @@ async def test_a_disabled_endpoint_gets_what_was_under_way_and_then_nothing(send
     async with holding_server() as server, senders.sending(server.url, at_once=4):
         first, _ = await parcels(senders.app, 2)
         await server.until(lambda: len(server.waiting) == 2)
-        await deliveries.stop(NAME, by="ann", reason="maintenance")
+        await deliveries.stop(NAME, actor="ann", reason="maintenance")
         await server.decide(lambda body: TAKEN if body["type"] == "parcel.packed" else WAITS)
         await senders.until(senders.app.domain_events.subscribers, lambda found: not found[0].active)
         assert "parcel.tracked" not in {each["type"] for each in server.came}
         assert len(server.answered) <= 2
 
-        await deliveries.resume(NAME, by="ann")
+        await deliveries.resume(NAME, actor="ann")
         await server.decide(lambda _: TAKEN)
         await settled(senders)
 
@@ -158,9 +158,9 @@ async def test_an_endpoint_that_is_gone_gets_nothing_after_it_has_said_so(
     """Also where the database takes longer to keep that it is than a sender waits for what is under way."""
     keep = EventDeliveries.stop
 
-    async def slowly(self: EventDeliveries, name: str, *, by: str, reason: str) -> bool:
+    async def slowly(self: EventDeliveries, name: str, *, actor: str, reason: str) -> bool:
         await asyncio.sleep(3 * sending.POLL_SECONDS)
-        return await keep(self, name, by=by, reason=reason)
+        return await keep(self, name, actor=actor, reason=reason)
 
     monkeypatch.setattr(EventDeliveries, "stop", slowly)
     async with holding_server() as server, senders.sending(server.url, at_once=2):
@@ -172,7 +172,7 @@ async def test_an_endpoint_that_is_gone_gets_nothing_after_it_has_said_so(
         assert (ids(server.answered), len(server.came)) == ([gone], 2)
 
         await server.decide(lambda _: TAKEN)
-        await senders.app.domain_events.deliveries.resume(NAME, by="ann")
+        await senders.app.domain_events.deliveries.resume(NAME, actor="ann")
         await settled(senders)
 
     events = {each.event_id for each in (await senders.app.domain_events.page()).events}

@@ -44,7 +44,13 @@ def shown(command: str) -> Any:
 def test_a_new_workflow_is_told_as_an_object() -> None:
     made = shown("new hello")
     assert (made["folder"], made["next"][0]) == ("hello", "tasker run hello")
-    assert made["files"].keys() == {"workflow.yaml", "handlers.py", "input.json", "test_hello.py"}
+    assert made["files"].keys() == {
+        "workflow.yaml",
+        "handlers.py",
+        "input.json",
+        "hello.scenario.yaml",
+        "test_hello.py",
+    }
 
 
 def test_a_new_plugin_is_told_as_an_object() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tasker.cli.run.checks import RunRequest, prepare_order
 from tests.support.command_line import invoke
 
-FILES = ["handlers.py", "input.json", "test_hello.py", "workflow.yaml"]
+FILES = ["handlers.py", "hello.scenario.yaml", "input.json", "test_hello.py", "workflow.yaml"]
 
 
 def test_it_makes_a_folder_and_says_what_to_do_next(tmp_path: Path) -> None:

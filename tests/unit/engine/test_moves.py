@@ -37,6 +37,7 @@ BY_HAND = {
     "resolve": paths.STEP_RESOLVE,
     "complete": paths.STEP_COMPLETE,
     "cancel": paths.STEP_CANCEL,
+    "skip": [(StepState.PENDING, StepState.CANCELLED)],
 }
 
 

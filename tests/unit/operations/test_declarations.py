@@ -12,10 +12,12 @@ from pydantic import TypeAdapter
 from tasker.app.sync_app import SERVICES
 from tasker.client import HttpClient, SyncHttpClient
 from tasker.client.calls.operations import plain_value
+from tasker.errors import UsageError
 from tasker.operations.analytics import AnalyticsOperations
 from tasker.operations.dead_letters import DeadLetterOperations, FailureSelection
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.operation import REQUIRED, Operation
+from tasker.operations.schedules import ScheduleOperations
 from tasker.operations.tasks import ON_DUPLICATE, OnDuplicate, TaskOperations
 from tasker.server.shapes.tasks import TaskRequest
 from tasker.server.shapes.texts import Moment
@@ -42,6 +44,8 @@ OPTIONS = {
     "analytics bottlenecks --min-executions": AnalyticsOperations.bottlenecks,
     "analytics scaling --max-workers": AnalyticsOperations.scaling,
     "analytics scaling --clear-within-seconds": AnalyticsOperations.scaling,
+    "schedule list --limit": ScheduleOperations.list_schedules,
+    "schedule next --count": ScheduleOperations.list_upcoming_fires,
 }
 """Options whose bounds and defaults are those of an operation's parameter."""
 
@@ -69,6 +73,34 @@ def test_operations_are_documented_and_both_clients_have_them(operation: Operati
         method = getattr(client, operation.name)
         assert signature(method) == operation.signature
         assert getdoc(method) == getdoc(operation.declared)
+
+
+OF_PAGES = {"analytics.paces", "dead_letters.trend", "fleet.activity", "fleet.backlog", "fleet.in_flight"}
+"""Series and sums for the charts of pages: their form follows the pages, and nothing is promised of it."""
+OF_WORKERS = {"replays.advance", "replays.plan", "replays.skipped"}
+"""Steps of a replay. `plan` is `begin` with `dry_run`; skipped tasks stay in the list of dead letters."""
+
+
+def test_what_operators_read_is_an_operation_but_for_the_charts_of_pages() -> None:
+    declared = {operation.endpoint.service for operation in OPERATIONS}
+    services = {
+        name: WITH_THE_LOG[name] for name in ("analytics", "dead_letters", "fleet", "pauses", "replays", "workers")
+    }
+    methods = {f"{name}.{method}" for name, service in services.items() for method in vars(service) if method[0] != "_"}
+    assert methods - declared == OF_PAGES | OF_WORKERS | {"pauses.of_task", "workers.serving"}
+
+
+def test_a_text_stands_for_its_parts_and_is_put_together_again() -> None:
+    operation = ScheduleOperations.create_schedule
+    published = operation.published({"schedule": "shop/orders/nightly", "keys": {"every": "1h"}})
+
+    assert {**published} == {
+        **{"namespace": "shop", "template": "orders", "name": "nightly", "schedule": {"every": "1h"}},
+        **{"version": None, "overwrite": False, "actor": None},
+    }
+    assert operation.arguments(published)["schedule"] == "shop/orders/nightly"
+    with pytest.raises(UsageError, match="'nightly' does not name a schedule"):
+        operation.published({"schedule": "nightly", "keys": {}})
 
 
 def test_a_group_stands_for_its_fields_and_is_put_together_again() -> None:

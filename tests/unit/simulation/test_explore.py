@@ -17,7 +17,17 @@ EXAMPLES = sorted((Path(__file__).parents[3] / "workflows").glob("*/workflow.yam
 
 SIMULATED = {
     *("name", "type", "handler", "ordinal", "level", "depends_on", "static", "retry", "inherits", "timeout_seconds"),
-    *("delay_seconds", "not_before", "on_worker_lost", "result_schema", "inputs", "rules", "for_each", "made_for"),
+    *(
+        "delay_seconds",
+        "not_before",
+        "on_worker_lost",
+        "result_schema",
+        "inputs",
+        "rules",
+        "for_each",
+        "made_for",
+        "wait",
+    ),
     *("batch", "namespace", "version", "steps", "input_schema", "expires_in_seconds", "deadline_seconds"),
 }
 """Fields of plans and steps that a simulated run follows."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tasker.services.workflows.files import find_templates
+
 pytest_plugins = ["pytester"]
 
 WORKFLOW = """
@@ -140,3 +142,9 @@ def test_nothing_of_tasker_is_imported_until_it_is_used(project: pytest.Pytester
         """
     )
     run(project).assert_outcomes(passed=1)
+
+
+def test_a_scenario_file_is_no_template(project: pytest.Pytester) -> None:
+    project.path.joinpath("workflow.yaml").rename(project.path / "orders.yaml")
+    project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO)
+    assert [file.name for file in find_templates(project.path)] == ["orders.yaml"]

@@ -242,3 +242,18 @@ def test_differences_are_shown_by_path(orders: Plan) -> None:
         assert_step(run, "charge", result={"id": 8})
     with pytest.raises(AssertionError, match="review did not run: rule 2 of route"):
         assert_route(run, "validate", "charge", "route", "review", "close")
+
+
+def test_a_wait_takes_its_time_and_no_slot() -> None:
+    plan = plan_with(
+        "{name: a, type: wait, for: 3d}", "{name: b, handler: h}", "{name: c, dependencies: [a], handler: h}"
+    )
+    run = simulate(plan, {}, {"b": mock.result({}, takes=10), "c": {}}, slots=1, at=START)
+    assert (run.step("b").started_ms, run.step("c").started_ms) == (0, 3 * 86_400_000)
+    assert run.results["a"] == {"waited_until": "2026-03-04T00:00:00+00:00"}
+
+
+def test_a_wait_ends_at_the_next_named_day() -> None:
+    plan = plan_with("{name: a, type: wait, until: {next: monday, at: '09:00', timezone: Europe/Berlin}}")
+    run = simulate(plan, {}, at=START)  # a Sunday
+    assert run.results["a"] == {"waited_until": "2026-03-02T08:00:00+00:00"}

@@ -10,8 +10,15 @@ def wait(text: str) -> str:
     return steps(f"- {{name: a, handler: h}}\n- {{name: b, type: wait, dependencies: [a], {text}}}\n")
 
 
+def event(text: str) -> str:
+    return steps(f"- {{name: a, handler: h}}\n- {{name: b, type: wait_for_event, dependencies: [a], {text}}}\n")
+
+
 THREE_DAYS = wait("for: 3d")
 MONDAY = wait("until: {next: monday, at: 09:00, timezone: Europe/Berlin}")
+EVENT = event("event: x, timeout: 2h")
+SEVERAL = event("events: [{event: x}, {event: y, key: input.id}], timeout: never")
+ALL = event("event: x, take: all, timeout: 2h")
 WAITS = (
     Case("T140", steps("- {name: a, type: «wait»}"), "how long", steps("- {name: a, type: wait, for: 3d}")),
     Case("T140", wait("for: 3d, until: «input.at»"), "exclude", wait("until: input.at")),
@@ -23,5 +30,20 @@ WAITS = (
     Case("T111", wait("until: {next: day, at: 09:00, timezone: «Berlin»}"), "Europe/Berlin", MONDAY),
     Case("T021", wait("until: «{next: day}»"), "at", MONDAY),
     Case("T060", wait("for: «3»"), "3s", THREE_DAYS),
+    Case("T099", EVENT.replace(", timeout: 2h", "").replace("wait_for_event", "«wait_for_event»"), "never", EVENT),
+    Case("T143", steps("- {name: a, type: «wait_for_event», timeout: 2h}"), "which event", EVENT),
+    Case("T143", event("event: «x», events: [{event: y}], timeout: 2h"), "exclude", SEVERAL),
+    Case("T143", event("events: [«{key: input.x}»], timeout: 2h"), "event: NAME", SEVERAL),
+    Case("T144", event("event: x, take: all, timeout: «never»"), "a duration", ALL),
+    Case("T144", event("event: x, take: all, count: «2», timeout: 2h"), "exclude", ALL),
+    Case("T141", event("event: x, timeout: 2h, «for»: 3d"), "a time", EVENT),
+    Case("T141", wait("for: 3d, «event»: x"), "wait_for_event", THREE_DAYS),
+    Case(
+        "T116",
+        event("event: x, key: «steps.b.id», timeout: 2h"),
+        "above",
+        event("event: x, key: steps.a.id, timeout: 2h"),
+    ),
+    Case("T060", event("event: x, timeout: «2»"), "2s", EVENT),
     Case("T061", wait("until: «steps.b.at»"), "above", wait("until: steps.a.at")),
 )

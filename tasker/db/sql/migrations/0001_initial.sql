@@ -117,7 +117,8 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker). A template and its tasks
+  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker), and 16: its task
+  -- may go on after a failure of it. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -186,6 +187,7 @@ create table tasker.tasks (
   gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
+  outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
     (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
@@ -205,6 +207,9 @@ create index tasks_by_trouble on tasker.tasks (trouble, task_uuid) where trouble
 create index tasks_ended on tasker.tasks (named_task_uuid, troubled, completed_at) where complete;
 -- for lists of a template's tasks, in their order
 create index tasks_of_template on tasker.tasks (named_task_uuid, task_uuid);
+
+-- for lists of tasks that ended with steps missing. An outcome is written once, with the end.
+create index tasks_by_outcome on tasker.tasks (outcome, task_uuid) where outcome is not null;
 
 -- The task of each value of a unique key, by template in all its versions: it runs, or another may take the key. The end
 -- of a task writes nothing here; a submission looks whether it has ended, under the lock of the row (take_unique_keys).
@@ -299,7 +304,10 @@ create table tasker.workflow_steps (
   hint_count         int not null default 0,
   sort_key           int not null default 1,      -- number of transitions so far; creation is 1
   created_at         timestamptz not null,
-  updated_at         timestamptz not null
+  updated_at         timestamptz not null,
+  -- The task goes on without it: c (continue), o (optional), k (skip_cascade) and h (run) failed, s was skipped.
+  -- Whatever waits for it does not wait any more (step_satisfies).
+  settled            "char" check (settled in ('c', 'o', 'k', 'h', 's'))
 ) with (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_analyze_scale_factor = 0.05);
 -- for expansion (parents by name), reading a task, the sweeps' join from open tasks
@@ -333,6 +341,10 @@ create table tasker.step_waits (
   kind         "char" not null check (kind in ('w', 'e', 'a', 'c', 'h')),   -- time, event, approval, child, handler
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
+  namespace_id int,                        -- of an event: these three say which one
+  event        text,
+  key          text,                       -- '': one without a key
+  probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
   detail       jsonb,
@@ -340,6 +352,50 @@ create table tasker.step_waits (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
 create index step_waits_of_task on tasker.step_waits (task_uuid);
+-- unmatched_v1: the waits of an event, and those that have not looked for theirs
+create index step_waits_for_event on tasker.step_waits (namespace_id, event, key)
+  where ended_at is null and event is not null;
+create index step_waits_unprobed on tasker.step_waits (since) where not probed and ended_at is null;
+
+-- Events that were sent to steps that wait for them. An event and the wait for it may commit in any order, also at the
+-- same moment: whoever commits looks for the other afterwards, and what was not looked at is in an index of its own
+-- (`routed_at`, `probed`), so that a crash in between loses nothing.
+create table tasker.incoming_events (
+  event_uuid   uuid primary key,
+  namespace_id int not null,
+  name         text not null,
+  key          text not null,              -- '': none
+  payload      jsonb not null,
+  bytes        int not null,               -- of the payload itself
+  exclusive    boolean not null,           -- one wait takes it; otherwise every wait of its name and key
+  dedupe_id    text,                       -- of the sender: a second event with it is dropped
+  sent_by      text not null,
+  sent_at      timestamptz not null,
+  expires_at   timestamptz not null,       -- from then on no wait takes it, and it is deleted
+  routed_at    timestamptz,                -- when waits were first looked for; null: to do
+  taken_by     uuid                        -- the step that took an exclusive one
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create unique index incoming_events_once on tasker.incoming_events (namespace_id, name, dedupe_id)
+  where dedupe_id is not null;
+-- unmatched_v1: the events of a wait; and lists
+create index incoming_events_of_key on tasker.incoming_events (namespace_id, name, key, event_uuid)
+  where taken_by is null;
+create index incoming_events_unrouted on tasker.incoming_events (event_uuid) where routed_at is null;
+create index incoming_events_by_expiry on tasker.incoming_events (expires_at);
+
+-- What became of an event at a wait: it was taken (the first one ends a wait, unless it collects), or its payload did
+-- not fit. Deleted with the task.
+create table tasker.wait_events (
+  workflow_step_uuid uuid not null,
+  token      bigint not null,
+  event_uuid uuid not null,
+  task_uuid  uuid not null,
+  at         timestamptz not null,
+  problem    text,                         -- why it was refused; null: it was taken
+  primary key (workflow_step_uuid, token, event_uuid)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+create index wait_events_of_task on tasker.wait_events (task_uuid);
+create index wait_events_of_event on tasker.wait_events (event_uuid);   -- prune_incoming_events_v1
 
 
 -- ==== Limits ====
@@ -566,7 +622,8 @@ create table tasker.ready_backlog (
   paused             boolean not null default false,   -- by a pause of less than its namespace (tasker.mark_held)
   unserved           text,  -- "template:ordinal" of a step that waits for a worker with its handler, not for room
   priority           int,   -- of its task, in an ordered namespace
-  flow               text   -- in a fair namespace: '=' and the value of its key
+  flow               text,  -- in a fair namespace: '=' and the value of its key
+  ready_at           timestamptz not null default tasker.now()   -- since when it may be claimed, but for room
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 -- backlog_v1: the steps that wait for room, by rank, and the first of each unserved kind
 create index ready_backlog_next on tasker.ready_backlog (namespace_id, unserved, rank) where not paused;
@@ -1004,13 +1061,15 @@ create index page_sessions_expiry on tasker.page_sessions (expires_at);
 create type tasker.given_change as (
   step_uuid uuid, task_uuid uuid, kind text, token bigint, delay_ms bigint, duration_ms bigint, result jsonb,
   metadata jsonb, error jsonb, note jsonb, expand jsonb, graph_version int,
-  worker_uuid uuid                            -- the worker with the claim of this token; null: none, or any
+  worker_uuid uuid,                           -- the worker with the claim of this token; null: none, or any
+  settled "char"
 );
 -- The verdict on a change, from the step's row under its lock.
 create type tasker.judged_change as (
   step_uuid uuid, task_uuid uuid, kind text, verdict text, from_state text, path text, to_state text, token bigint,
   attempt int, sort_key int, unmet int, template_id int, ordinal int, namespace_id int, name text, worker_uuid uuid,
-  priority int, delay_ms bigint, duration_ms bigint, result jsonb, metadata jsonb, error jsonb, note jsonb
+  priority int, delay_ms bigint, duration_ms bigint, result jsonb, metadata jsonb, error jsonb, note jsonb,
+  settled "char"
 );
 -- The whole of a write; a flag is true if it applies to one of the changes.
 create type tasker.judgement as (

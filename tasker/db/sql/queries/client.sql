@@ -11,7 +11,8 @@ where t.task_uuid = %(task)s::uuid
 -- join. Ready steps (`held`) are without those that wait for their time.
 t.task_uuid, t.named_task_uuid, ns.name as namespace, nt.name as template, nt.version, t.state as status,
   t.created_at, t.updated_at, t.completed_at, d.context, d.initiator, d.source_system, d.reason, t.priority,
-  t.tenant, d.tags, d.correlation_id, d.parent_correlation_id, d.cancel_reason, t.run_at, d.deadline_at,
+  t.tenant, t.outcome, d.tags,
+  d.correlation_id, d.parent_correlation_id, d.cancel_reason, t.run_at, d.deadline_at,
   (select m.due_at from tasker.timers m
     where not t.complete and m.subject = t.task_uuid and m.kind = 'x') as expires_at,
   case when t.waits then (select min(m.due_at) from tasker.timers m

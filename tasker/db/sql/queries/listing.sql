@@ -132,6 +132,9 @@ d.source_system = %(source_system)s::text
 -- name: tenant
 t.tenant = %(tenant)s::text
 
+-- name: outcome
+t.outcome = %(outcome)s::text
+
 -- name: tenants
 t.tenant = any (%(tenants)s::text[])
 

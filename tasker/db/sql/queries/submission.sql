@@ -11,3 +11,9 @@ select not pg_catalog.pg_visible_in_snapshot(%(transaction)s::xid8, pg_catalog.p
 -- The URL to which the end of a task is posted; no row without one.
 select d.callback_url from tasker.task_details d
 where d.task_uuid = %(task)s::uuid and d.callback_url is not null
+
+-- name: posts_callbacks
+-- Whether a process posts the ends of tasks to their URLs, or did so within a day: the plugin `webhooks` reads
+-- events in this name.
+select exists (select from tasker.event_subscribers s
+  where s.name = 'webhook:callbacks' and s.updated_at > tasker.now() - interval '1 day')

@@ -31,7 +31,7 @@ select json_build_object('task', (select row_to_json(v) from (select {columns}) 
         select max(g.metadata->>'reused_from') from tasker.step_moves g
         where g.workflow_step_uuid = s.workflow_step_uuid) end,
       coalesce(s.ordinal = any (u.ordinals) and tasker.has_no_live_worker(s), false),
-      case when s.state = 'pending' then s.due_at end,
+      case when s.state = 'pending' then s.due_at end, s.settled,
       case when s.state = 'enqueued' or (s.state = 'pending' and s.unmet = 0) then (
         select jsonb_build_object('namespace', ns.name, 'template', p.template, 'step', p.step,
         'task', p.task_uuid, 'actor', p.actor, 'reason', p.reason, 'paused_at', p.paused_at)
@@ -85,7 +85,8 @@ select s.name from (
     select x.workflow_step_uuid from tasker.step_failures x where x.task_uuid = %(task)s::uuid
     order by x.workflow_step_uuid limit 1000) f) f
 cross join lateral (select w.name from tasker.workflow_steps w
-  where w.workflow_step_uuid = f.workflow_step_uuid and w.state = 'error' limit 1) s
+  where w.workflow_step_uuid = f.workflow_step_uuid and w.state = 'error'
+    and w.settled is null limit 1) s
 order by f.workflow_step_uuid limit 1
 
 -- name: static_names
@@ -190,7 +191,8 @@ select t.task_uuid::text, ns.name as namespace, nt.name as template, nt.version,
   case when t.waits then (select min(m.due_at) from tasker.timers m
       where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
         and m.kind in ('r', 'b', 'w')) end as waits_until,
-  case when t.suspended > 0 then tasker.waiting_for(t.task_uuid) else '{}' end as waiting_for
+  case when t.suspended > 0 then tasker.waiting_for(t.task_uuid) else '{}' end as waiting_for,
+  t.outcome
 from tasker.tasks t
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

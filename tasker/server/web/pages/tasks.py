@@ -146,7 +146,7 @@ async def save(request: Request) -> Response:
     form = sent(request)
     words = Search.read(dict(parse_qsl(form.text("address")))).words  # words that are no filters are left out
     name = form.required("name", "a name")
-    await program_of(request).saved_views.save(name, Search.read(words).address, by=actor_of(request))
+    await program_of(request).saved_views.save(name, Search.read(words).address, actor=actor_of(request))
     return redirect(request, "tasks", f"The view “{name}” is saved.", **words)
 
 

@@ -44,6 +44,7 @@ OPTIONS = {
     "initiator": "initiator",
     "source": "source-system",
     "tenant": "tenant",
+    "outcome": "outcome",
     "waiting": "waiting-for",
     "correlation": "correlation-id",
     "fingerprint": "fingerprint",
@@ -64,6 +65,7 @@ class Search(AddressWords):
     initiator: str = ""
     source: str = ""
     tenant: str = ""
+    outcome: str = ""
     waiting: str = ""
     correlation: str = ""
     fingerprint: str = ""
@@ -98,6 +100,7 @@ class Search(AddressWords):
             initiator=self.initiator or None,
             source_system=self.source or None,
             tenant=self.tenant or None,
+            outcome=self.outcome or None,
             waiting_for=self.waiting or None,
             tags=self.tag.split(),
             correlation_id=checked(self.correlation) if self.correlation else None,

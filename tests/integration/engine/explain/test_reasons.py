@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
@@ -343,6 +344,19 @@ def test_a_scheduled_task_says_when_it_begins_and_how_to_drop_it(told: Told) -> 
     assert not told.task(task).needs_somebody
     told.at(601)
     assert told.sentence(task, "s0") == "was to begin at 12:10:00 and is not enqueued yet"
+
+
+def test_a_debounced_task_says_until_when_submissions_are_merged(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    debounce = {"value": "7", "wait_ms": 60_000, "latest_ms": 600_000, "collect": False, "most": 10, "bytes": 10_000}
+    plan = replace(told.lab.plan(Spec("index")), debounce={"key": None, "wait": 60, "max_wait": 600, "keep": "latest"})
+    (task,) = told.lab.submit(plan, {"delay_ms": 60_000, "debounce": debounce})
+
+    assert told.sentence(task, "index") == (
+        "debounced: submissions of the same key are merged into its task until it begins at 12:01:00, "
+        "at the latest at 12:10:00; submissions so far: 1"
+    )
+    assert told.one(task, "index").remedy() == f"it begins then; to drop it: tasker task cancel {task}"
 
 
 def test_a_step_that_waits_for_a_permit_says_of_which_limit_and_who_has_it(told: Told) -> None:

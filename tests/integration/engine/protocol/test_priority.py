@@ -339,3 +339,15 @@ def test_a_step_that_still_waits_for_a_parent_is_not_released(lab: Lab) -> None:
     assert lab.states(task) == {"s0": "in_progress", "s1": "pending"}
     assert lab.queue_depth() == 0
     lab.one.finish(claims["s0"])
+
+
+def test_a_claim_of_an_ordered_namespace_says_how_long_its_step_was_ready(lab: Lab) -> None:
+    lab.one.set_time(0)
+    lab.submit(lab.chain(2), {"priority": 10}, {"priority": -10})
+    lab.one.set_time(90)
+
+    first, second = lab.one.take(2)
+
+    assert all(90_000 <= claim["waited_ms"] < 1_000_000 for claim in (first, second))
+    (handed_off,) = lab.one.finish(first, slots=1)["claims"]
+    assert "waited_ms" not in handed_off, "it did not wait"

@@ -22,6 +22,7 @@ declare
   v_window constant int not null := (p_args->>'window')::int;
   v_unserved constant text[] := tasker.unserved_keys(v_namespaces);
   v_items jsonb;
+  v_waited jsonb;   -- by step of ordered namespaces: since when it waits
   v_first jsonb;
   v_passed_over boolean := false;
   v_answer jsonb := '{}';
@@ -50,12 +51,21 @@ begin
       array(select jsonb_array_elements_text(p_args->'unserved')),
       coalesce((p_args->>'turn')::int, (random() * 1000000)::int)) q;
     if v_first is not null then   -- the slots are theirs: steps of the others are enqueued
+      v_waited := (select jsonb_object_agg(b.workflow_step_uuid,
+          round(extract(epoch from tasker.now() - b.ready_at) * 1000))
+        from tasker.ready_backlog b where b.workflow_step_uuid in (
+          select (i->>'s')::uuid from jsonb_array_elements(v_first) i));
       v_items := v_first || coalesce(v_items, '[]');
       p_args := p_args || jsonb_build_object('namespace_ids', to_jsonb(v_ordered));
     end if;
   end if;
   if v_items is not null then
     v_answer := tasker.advance_v1(p_args || jsonb_build_object('items', v_items, 'wait', false));
+    if v_waited is not null and jsonb_typeof(v_answer->'claims') = 'array' then
+      v_answer := jsonb_set(v_answer, '{claims}', (select jsonb_agg(c || case when v_waited ? (c->>'step')
+            then jsonb_build_object('waited_ms', v_waited->(c->>'step')) else '{}' end order by n)
+        from jsonb_array_elements(v_answer->'claims') with ordinality as x (c, n)));
+    end if;
     v_answer := v_answer || jsonb_build_object('released', jsonb_array_length(v_items)
       - (select count(*) from jsonb_object_keys(coalesce(nullif(v_answer->'verdicts', 'null'), '{}'))));
     if exists (select from unnest(v_namespaces) as n (id) cross join lateral (

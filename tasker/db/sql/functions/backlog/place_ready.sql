@@ -47,7 +47,7 @@ if v_gated then
       (select m.due_at from tasker.timers m where m.subject = r.task_uuid and m.kind = 'd')) as begins_at
     from unnest(p_ready) r
     join tasker.template_steps ts on ts.template_id = r.template_id and ts.ordinal = r.ordinal
-    where r.ready and not r.moved and ts.gates <> 0 offset 0) g
+    where r.ready and not r.moved and ts.gates & ~16 <> 0 offset 0) g
   -- no time or key, or after the deadline: due_v1 fails the step
   where g.begins_at > tasker.now() or g.begins_at = '-infinity';
   v_limited := array(select r.step_uuid from unnest(p_ready) r
@@ -94,8 +94,9 @@ select array_agg(q::tasker.placed_step) into v_answer from (
       row_number() over (partition by z.task_uuid order by z.step_uuid)::int,
       z.begins_at is null and z.paused and not z.suspended
         and tasker.narrowly_paused(z.namespace_id, z.template_id, z.ordinal, z.task_uuid),
-      case when z.suspended then greatest((v_waits->>z.step_uuid::text)::timestamptz, tasker.now())
-        else z.begins_at end,
+      case when not z.suspended then z.begins_at
+        when v_waits->>z.step_uuid::text is not null
+          then greatest((v_waits->>z.step_uuid::text)::timestamptz, tasker.now()) end,
       z.limited
     from (
       select y.*,

@@ -10,8 +10,8 @@
 --   (tasker.own_inputs), known: [task...]: tasks whose inputs are not returned, each: true after a claim that
 --   was refused for a value of one of its steps (tasker.claim_each)}
 -- Returns: claims, dead (count), verdicts {step: unknown|held}, send (steps not served here: sent again after
---   a moment), later {step: milliseconds after which its message is visible; tasker.wake_steps_v1}, the tasks and ancestors' results that the claims need, once each, and `release` (see
---   tasker.releasable).
+--   a moment), later {step: milliseconds after which its message is visible; tasker.wake_steps_v1}, the tasks
+--   and ancestors' results that the claims need, once each, and `release` (see tasker.releasable).
 create or replace function tasker.claim_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp

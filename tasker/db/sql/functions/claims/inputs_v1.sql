@@ -40,19 +40,24 @@ $$;
 -- without a row or a result are absent. Inputs that the database cannot return at once (256 MiB) are replaced
 -- by their sizes: that is a single step that reads so much.
 -- Returns: {tasks: {id: {context, correlation, trace, left_ms: as tasker.time_left}}, results: {task id:
---   {step name: [ordinal, result]}}}, or {tasks, results: {}, too_large: as tasker.too_large}.
+--   {step name: [ordinal, result]}}}, with `failures`, as tasker.failures_of, for tasks that may go on after
+--   a failure; or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
 declare
   v_answer jsonb;
 begin
   with tasks as (
-    select distinct s.task_uuid from tasker.workflow_steps s where s.workflow_step_uuid = any (p_steps)
+    select distinct s.task_uuid, t.gates & 16 <> 0 as fails from tasker.workflow_steps s
+    join tasker.tasks t on t.task_uuid = s.task_uuid
+    where s.workflow_step_uuid = any (p_steps)
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
         'correlation', d.correlation_id, 'trace', d.trace)
-        || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end)
+        || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end
+        || case when x.fails then jsonb_build_object('failures', tasker.failures_of(x.task_uuid))
+          else '{}' end)
       from tasks x join tasker.task_details d on d.task_uuid = x.task_uuid), '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
@@ -64,6 +69,20 @@ exception when program_limit_exceeded then
   return jsonb_build_object('tasks', '{}'::jsonb, 'results', '{}'::jsonb,
     'too_large', tasker.too_large(p_steps));
 end
+$$;
+
+-- The steps that a task goes on without, and why: {step name: {error_type, message, error_code, attempt}}.
+create or replace function tasker.failures_of(p_task uuid) returns jsonb
+language sql stable as $$
+  select coalesce(jsonb_object_agg(s.name, case when s.settled = 's' then
+      '{"error_type": "skipped", "message": "a step above it failed"}'
+    else jsonb_build_object('error_type', f.error->'error_type', 'message', left(f.error->>'message', 4000),
+      'error_code', f.error->'error_code', 'attempt', f.attempt) end), '{}')
+  from tasker.workflow_steps s
+  left join lateral (select x.error, x.attempt from tasker.step_failures x
+    where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid and s.settled <> 's'
+    order by x.failure_id desc limit 1) f on true
+  where s.task_uuid = p_task and s.settled is not null
 $$;
 
 -- The inputs and the checkpoint of each of these steps, up to `p_max` bytes together, in the order of the

@@ -47,7 +47,7 @@ begin
 
   select array_agg(row(q.step, t.task_uuid, 'ok', null, 'in_progress', v_path, 'complete', q.k, q.attempts,
       q.sort_key + tasker.path_length(v_path), 0, t.template_id, q.ordinal, null, q.name,
-      q.worker, null, null, tasker.clamped_ms(q.ms), q.r, q.m, null, null)::tasker.judged_change),
+      q.worker, null, null, tasker.clamped_ms(q.ms), q.r, q.m, null, null, null)::tasker.judged_change),
     count(distinct q.step) = v_count and bool_and(q.plain) into v_steps, v_plain from (
     select x.workflow_step_uuid as step, x.attempts, x.sort_key, x.ordinal, x.name, x.worker_uuid as worker,
       i.k, i.ms, i.r, i.m, i.k = x.claim_token and coalesce(i.w, v_worker) = x.worker_uuid

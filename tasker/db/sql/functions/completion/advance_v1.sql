@@ -14,12 +14,13 @@
 --   `busy`, too), slots, namespace_ids (that the caller serves), unserved ("template:ordinal" that it does
 --   not serve), window, timeout_ms, grace_ms, on_blocked, note, dead_letters (false: no dead letters for
 --   tasks that fail), repairs (the kind of repair that the accepted items are; counted with them), events
---   (true: steps of the items may publish events; other writes skip the look-up), grants (false: permits that
---   ended are noted for the next process, as the caller may not wait for keys or grants permits itself),
---   snoozes (true: handlers of items asked to be called again later, `sn`: how often they may), items: [{s
---   step, t task, kind, k token|null, w the worker that had this token (the caller, for items that end a
---     claim), d delay ms, ms duration, r result, m metadata, e error, n note, x [new steps], gv graph
---     version, ev the worker's part of its events (write_events)}]
+--   (true: steps of the items may publish events; other writes skip the look-up), grants (false: permits
+--   that ended are noted for the next process, as the caller may not wait for keys or grants permits
+--   itself), atomic (true: the items are one plan: all are accepted, or none), snoozes (true: handlers of
+--   items asked to be called again later, `sn`: how often they may), items: [{s step, t task, kind, k
+--   token|null, w the worker that had this token (the caller, for items that end a claim), st how the task
+--   goes on after a failure (workflow_steps.settled), d delay ms, ms duration, r result, m metadata, e
+--   error, n note, x [new steps], gv graph version, ev the worker's part of its events (write_events)}]
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
 --   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for
@@ -90,6 +91,13 @@ begin
 
   v_all := tasker.judge_changes(p_args, v_locked);
   v_judged := v_all.changes;
+  if p_args ? 'atomic' and v_all.refused then   -- a plan is valid as a whole
+    for v_nth in 1..cardinality(v_judged) loop
+      if v_judged[v_nth].verdict = 'accepted' then
+        v_judged[v_nth].verdict := 'replan';
+      end if;
+    end loop;
+  end if;
 
   if coalesce(cardinality(v_judged), 0) < cardinality(v_tasks) or v_all.refused then
     v_verdicts := tasker.refuse_changes(p_args, v_judged, v_now);
@@ -192,6 +200,7 @@ begin
         when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms) else s.deadline_at end,
       due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then c.begins_at
         else coalesce(c.begins_at, s.due_at) end,
+      settled = coalesce(c.settled, s.settled),
       hinted_at = case when c.enqueued then v_now else s.hinted_at end,
       hint_count = case when c.enqueued then 1 else s.hint_count end,
       updated_at = v_now
@@ -202,14 +211,14 @@ begin
         null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,
         null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid,
-        j.duration_ms, j.note
+        j.duration_ms, j.note, j.settled
       from unnest(v_judged) j where not tasker.step_is_to_run(j.to_state)
       union all   -- children and steps that run again
       select p.step_uuid, p.met, p.path,
         coalesce(tasker.place_state(p.place), case when p.moved then 'pending' end),
         tasker.place_token(p.place, p.token), tasker.place_attempts(p.place, p.attempt), false, p.moved,
         p.place = 'claim', p.place = 'enqueue', p.timeout_ms, null, p.begins_at, v_worker, null,
-        case when p.moved then v_notes->p.step_uuid::text end
+        case when p.moved then v_notes->p.step_uuid::text end, null
       from unnest(v_placed) p
     ) c where s.workflow_step_uuid = c.step_uuid
     returning s.workflow_step_uuid, c.path, s.sort_key, s.attempts, s.claim_token, c.worker_uuid,
@@ -245,7 +254,9 @@ begin
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
   if v_suspends then   -- after the timers of these steps are deleted
-    perform tasker.begin_waits(v_placed, v_now);
+    if tasker.begin_waits(v_placed, v_now) then
+      v_begins := v_now;
+    end if;
   end if;
   if v_all.limited then   -- permits that ended with this write go to the next steps in the same commit
     v_granted := tasker.hand_on_permits(v_judged, v_placed, p_args, coalesce(jsonb_array_length(v_claims), 0),
@@ -257,7 +268,8 @@ begin
     v_send := coalesce(v_send, '[]') || v_wake;
   end if;
   if p_args ? 'repairs' then
-    perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', cardinality(v_judged)));
+    perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', (
+      select count(*) from unnest(v_judged) j where j.settled is distinct from 's')));
   end if;
   return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send)
     || coalesce(v_ended, '{}')

@@ -22,9 +22,10 @@ begin
     select m.task_uuid, sum(m.done)::int, sum(m.failed)::int, sum(m.cancelled)::int, sum(m.active)::int,
       sum(m.retrying)::int, sum(m.held)::int, sum(m.started)::int, sum(m.suspended)::int
     from (
-      select j.task_uuid, tasker.step_is_done(j.to_state)::int as done,
-        (j.to_state = 'error')::int - (j.from_state = 'error')::int as failed,
-        (j.to_state = 'cancelled')::int as cancelled, -tasker.step_is_active(j.from_state)::int as active,
+      select j.task_uuid, tasker.step_satisfies(j.to_state, j.settled)::int as done,
+        (j.to_state = 'error' and j.settled is null)::int - (j.from_state = 'error')::int as failed,
+        (j.to_state = 'cancelled' and j.settled is null)::int as cancelled,
+        -tasker.step_is_active(j.from_state)::int as active,
         (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying,
         0 as held, 0 as started,
         -tasker.is_suspended(j.from_state, j.worker_uuid)::int as suspended

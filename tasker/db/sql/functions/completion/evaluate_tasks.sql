@@ -1,3 +1,10 @@
+-- The outcome of a complete task: `partial` if steps of it failed or were skipped, null if none is missing.
+create or replace function tasker.outcome_of(p_task uuid) returns text
+language sql stable as $$
+  select case when exists (select from tasker.workflow_steps s
+    where s.task_uuid = p_task and s.settled <> 'o') then 'partial' end
+$$;
+
 -- One evaluation for each task and write: new counters, new state along the shortest legal path, history
 -- (rule 10). The caller has locked the tasks. p_done ... p_held are the changes of the counters, p_started
 -- the number of steps that became ready. Tasks that come to rest because of failures become dead letters in
@@ -33,6 +40,8 @@ begin
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying,
       held = n.held, suspended = n.suspended, state = case n.path when '' then t.state else n.target end,
       complete = tasker.task_is_final(case n.path when '' then t.state else n.target end),
+      outcome = case when n.target = 'complete' and t.gates & 16 <> 0 then tasker.outcome_of(t.task_uuid)
+        else t.outcome end,
       completed_at = case when n.path = '' then t.completed_at
         when tasker.task_is_final(n.target) then p_now end,
       sort_key = t.sort_key + case n.path when '' then 0 else tasker.path_length(n.path) + 1 end,

@@ -28,9 +28,9 @@ begin
       '{"sweep": true}', coalesce((p_args->>'dead_letters')::boolean, true), tasker.now())
     from (
       select t.task_uuid,
-        (count(*) filter (where tasker.step_is_done(s.state)) - t.done)::int as done,
-        (count(*) filter (where s.state = 'error') - t.failed)::int as failed,
-        (count(*) filter (where s.state = 'cancelled') - t.cancelled)::int as cancelled,
+        (count(*) filter (where tasker.step_satisfies(s.state, s.settled)) - t.done)::int as done,
+        (count(*) filter (where s.state = 'error' and s.settled is null) - t.failed)::int as failed,
+        (count(*) filter (where s.state = 'cancelled' and s.settled is null) - t.cancelled)::int as cancelled,
         (count(*) filter (where tasker.step_is_active(s.state)) - t.active)::int as active,
         (count(*) filter (where s.state = 'waiting_for_retry') - t.retrying)::int as retrying,
         (count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) - t.held)::int as held,

@@ -9,7 +9,7 @@ declare
 begin
   with given as materialized (
     select s.workflow_step_uuid as step, s.task_uuid, s.template_id, s.ordinal,
-      tasker.step_is_done(tasker.path_end(tasker.step_path(s.state, g.kind))) as ends_well
+      tasker.step_satisfies(tasker.path_end(tasker.step_path(s.state, g.kind)), g.settled) as ends_well
     from tasker.requested_changes(p_args) g join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid
     where (g.task_uuid in (select unnest(p_locked))) is true
   ), needed as materialized (

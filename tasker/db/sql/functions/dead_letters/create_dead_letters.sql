@@ -33,7 +33,7 @@ as $$
     from tasker.step_failures x
     where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
     order by x.failure_id desc limit 1) f
-  where s.task_uuid = p_task and s.state = 'error'
+  where s.task_uuid = p_task and s.state = 'error' and s.settled is null
 $$;
 
 -- The snapshot of a task in its dead letter, from the rows as they are now: the state of the task, and its
@@ -54,7 +54,7 @@ as $$
         'name', s.name, 'current_state', s.state, 'attempts', s.attempts, 'max_attempts', s.max_attempts,
         'last_error', f.error)) order by s.workflow_step_uuid), '[]')
       from (select * from tasker.workflow_steps s
-        where s.task_uuid = t.task_uuid and not tasker.step_is_done(s.state)
+        where s.task_uuid = t.task_uuid and not tasker.step_satisfies(s.state, s.settled)
         order by s.state <> 'error', s.workflow_step_uuid limit 50) s
       left join lateral (select jsonb_build_object('error_type', x.error->'error_type',
           'error_code', x.error->'error_code', 'message', left(x.error->>'message', 500),

@@ -63,6 +63,6 @@ as $$
     from tasker.step_failures x
     where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
     order by x.failure_id desc limit 1) f on true
-  where s.task_uuid = p_task and s.state = 'error'
+  where s.task_uuid = p_task and s.state = 'error' and s.settled is null
     and (p_fingerprint is null or f.fingerprint = p_fingerprint)
 $$;

@@ -13,10 +13,11 @@ language sql as $$
       jsonb_strip_nulls(jsonb_build_object('task_uuid', t.task_uuid, 'template', nt.name,
         'version', nt.version, 'status', t.state,
         'created_at', t.created_at, 'completed_at', t.completed_at, 'cancel_reason', d.cancel_reason,
+        'outcome', t.outcome,
         'failed_steps', case when t.failed > 0 then (
           select jsonb_agg(f.name order by f.workflow_step_uuid)
           from (select s.name, s.workflow_step_uuid from tasker.workflow_steps s
-            where s.task_uuid = t.task_uuid and s.state = 'error'
+            where s.task_uuid = t.task_uuid and s.state = 'error' and s.settled is null
             order by s.workflow_step_uuid limit 20) f) end))
     from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
     join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid

@@ -45,7 +45,8 @@ as $$
     where t.of_many and s.name <> t.step
     union all
     select s.* from task t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
-    where t.step is null and not tasker.step_is_done(s.state) and s.state <> 'cancelled'
+    where t.step is null and not tasker.step_satisfies(s.state, s.settled)
+      and s.state <> 'cancelled'
   ), alive as materialized (
     select w.*, tasker.worker_label(w.worker_uuid, w.name) as label,
       greatest(w.concurrency - w.in_hand, 0) as free,
@@ -98,7 +99,7 @@ as $$
       cross join lateral (select from tasker.workflow_steps x
         where x.workflow_step_uuid = e.child and x.state = 'pending' limit 1) c
       cross join lateral (select x.* from tasker.workflow_steps x where x.workflow_step_uuid = e.parent
-        and not tasker.step_is_done(x.state) limit 1) p
+        and not tasker.step_satisfies(x.state, x.settled) limit 1) p
       group by e.child) e
   ), open as materialized (
     select s.*, coalesce(b.rank, l.rank) as rank, b.paused, l.rule_id, l.value,
@@ -127,6 +128,7 @@ as $$
       and x.path = tasker.step_path('in_progress', 'defer') limit 1) m on true   -- as of a snooze
   ), judged as materialized (
     select o.*, case
+      when o.settled = 's' then 'skipped' when o.settled is not null then 'tolerated'
       when tasker.step_is_done(o.state) or o.state = 'cancelled' then 'ended'
       when o.state = 'error' then 'failed'
       when o.parents->'failed' <> 'null' then 'blocked'
@@ -164,7 +166,10 @@ as $$
   ), told as (   -- the values that distinguish groups, and details beyond those of the first step
     select j.*, case
       when j.reason in ('waits', 'blocked') then coalesce(j.parents, jsonb_build_object('left', j.unmet))
-      when j.reason in ('retry', 'failed', 'overdue')
+      when j.reason = 'skipped' then jsonb_build_object('failed', (
+        select jsonb_build_array(x.metadata->>'because') from tasker.step_moves x
+        where x.workflow_step_uuid = j.workflow_step_uuid and x.sort_key = j.sort_key))
+      when j.reason in ('retry', 'failed', 'overdue', 'tolerated')
         then jsonb_build_object('error_type', j.error->>'error_type',
         'message', j.error->>'message', 'final', j.error->>'final', 'attempt', j.attempts,
         'max_attempts', j.max_attempts)
@@ -202,7 +207,9 @@ as $$
     left join tasker.workers w on w.worker_uuid = r.worker_uuid
     where not tasker.step_is_ended(s.state) and (t.step is null or s.name = t.step or s.ordinal = t.wanted)
   ), absent as (   -- steps of the template that the task does not have, or not yet
-    select case when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason, ts.name,
+    select case when x.after_failure then 'not_failed'
+      when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason,
+      ts.name,
       ts.ordinal, x.parents
     from task t
     join lateral (select e.ordinal from tasker.template_steps e
@@ -214,12 +221,13 @@ as $$
     cross join lateral (
       select jsonb_agg(p.name order by p.ordinal) as parents,
         bool_or(tasker.creates_steps(p.step_type) and tasker.step_is_done(s.state)) as decided,
-        bool_or(s.state is not null) as reached
+        bool_or(s.state is not null) as reached,
+        bool_and(p.is_static and not tasker.creates_steps(p.step_type)) as after_failure
       from unnest(ts.parents) as o (ordinal)
       join tasker.template_steps p on p.template_id = t.template_id and p.ordinal = o.ordinal
       left join tasker.workflow_steps s on s.task_uuid = t.task_uuid and s.name = p.name) x
     where case when t.step is not null then ts.ordinal = t.wanted
-      else not t.complete and x.reached and x.decided is not true end
+      else not t.complete and x.reached and x.decided is not true and not x.after_failure end
   ), every as (
     select g.reason, g.count, g.since, g.steps, g.ordinals, g.extra - '{key,ordinal}'::text[] || case
       when g.reason = 'result_paused' then jsonb_build_object('pause', f.results_pause)

@@ -5,7 +5,20 @@ language sql stable as $$
   select jsonb_strip_nulls(jsonb_build_object('since', s.updated_at, 'state', s.state) || case
     when p_reason in ('scheduled', 'debounced', 'delayed', 'late', 'waits_time', 'wait_over')
       then jsonb_build_object('due_at', s.due_at)
-    when p_reason in ('retry', 'failed', 'overdue', 'deferred', 'snoozed') then
+    when p_reason = 'waits_event' then (
+      select jsonb_build_object('due_at', s.due_at, 'namespace', (select n.name from tasker.task_namespaces n
+          where n.namespace_id = s.namespace_id),
+        'event', string_agg(w.event, ' or ' order by w.nth),
+        'key', nullif((array_agg(w.key order by w.nth))[1], ''),
+        'taken', nullif((select count(*) from tasker.wait_events x where x.problem is null
+          and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token), 0),
+        'refused', nullif((select count(*) from tasker.wait_events x where x.problem is not null
+          and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token), 0),
+        'problem', (select x.problem from tasker.wait_events x where x.problem is not null
+          and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token
+          order by x.at desc limit 1))
+      from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token)
+    when p_reason in ('retry', 'failed', 'tolerated', 'overdue', 'deferred', 'snoozed') then
       jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts, 'due_at', s.due_at)
     when p_reason in ('running', 'overrun', 'lost')
       then jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts,

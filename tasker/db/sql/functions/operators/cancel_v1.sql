@@ -46,6 +46,7 @@ begin
       tasker.step_path(s.state, 'cancel') as path
     from tasker.workflow_steps s
     where s.task_uuid = v_task.task_uuid and tasker.step_path(s.state, 'cancel') is not null
+      and s.settled is null   -- it has ended
   ), moved as (
     update tasker.workflow_steps s set state = tasker.path_end(o.path),
       claim_token = tasker.kind_token('cancel', s.claim_token, false),

@@ -35,7 +35,7 @@ begin
     left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x
       where x.task_uuid = v_task and x.workflow_step_uuid = s.workflow_step_uuid
       order by x.failure_id desc limit 1) f on true
-    where s.task_uuid = v_task and s.state = 'error' and v_state <> 'cancelled') q;
+    where s.task_uuid = v_task and s.state = 'error' and s.settled is null and v_state <> 'cancelled') q;
 
   return jsonb_build_object('state', v_state, 'reset', coalesce(v_reset, '[]'),
     'left', coalesce(v_left, '[]'))

@@ -84,7 +84,7 @@ begin
     where x.paused <> tasker.narrowly_paused(s.namespace_id, s.template_id, s.ordinal, s.task_uuid)
     order by b.workflow_step_uuid for no key update of b
   ), corrected as (
-    update tasker.ready_backlog b set paused = not w.paused,
+    update tasker.ready_backlog b set paused = not w.paused, ready_at = tasker.now(),
       unserved = case when not w.paused then b.unserved end
     from wrong w where b.workflow_step_uuid = w.workflow_step_uuid
     returning b.paused

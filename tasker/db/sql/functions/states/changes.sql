@@ -51,6 +51,12 @@ language sql immutable parallel safe as $$
   select p_kind in ('expire', 'fail', 'retry')
 $$;
 
+-- True for the kinds of change marked in the table as `settles`.
+create or replace function tasker.kind_settles(p_kind text) returns boolean
+language sql immutable parallel safe as $$
+  select p_kind = 'fail'
+$$;
+
 -- True for the kinds of change marked in the table as `drops_result`.
 create or replace function tasker.kind_drops_result(p_kind text) returns boolean
 language sql immutable parallel safe as $$

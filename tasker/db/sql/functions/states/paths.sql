@@ -22,8 +22,8 @@ language sql immutable parallel safe as $$
     "complete": {"pending": "PC", "enqueued": "EC", "in_progress": "IC", "enqueued_for_orchestration": "OC",
       "enqueued_as_error_for_orchestration": "XC", "waiting_for_retry": "WC", "error": "FC"},
     "cancel": {"pending": "PK", "enqueued": "EK", "in_progress": "IK", "enqueued_for_orchestration": "OK",
-      "enqueued_as_error_for_orchestration": "XK", "waiting_for_retry": "WK",
-      "error": "FK"}}'::jsonb->p_kind->>p_from
+      "enqueued_as_error_for_orchestration": "XK", "waiting_for_retry": "WK", "error": "FK"},
+    "skip": {"pending": "PK"}}'::jsonb->p_kind->>p_from
 $$;
 
 -- The states that a task passes through to reach `p_to`, one letter each, without its current state; '' if

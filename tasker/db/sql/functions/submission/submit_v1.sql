@@ -11,8 +11,9 @@
 -- Tasks of a template with a unique key are not created while a task of the same key runs, which is answered.
 -- Tasks of a template with `debounce` are merged into those of the same key that have not begun
 -- (tasker.merge_debounced).
--- Locks: unique keys, debounce keys with their tasks, identities, namespace, pauses (shared), counters. Unique keys and identities are
---   inserted in their order, so that two submissions never wait for each other in a circle.
+-- Locks: unique keys, debounce keys with their tasks, identities, namespace, pauses (shared), counters.
+--   Unique keys and identities are inserted in their order, so that two submissions never wait for each other
+--   in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
 --   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
@@ -21,9 +22,8 @@
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
---   steps]} of the tasks that run under the same unique key, debounced: the same of those into which tasks were
---   merged}; for claimed roots `claims` and `tasks` as in
---   claim_v1.
+--   steps]} of the tasks that run under the same unique key, debounced: the same of those into which tasks
+--   were merged}; for claimed roots `claims` and `tasks` as in claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -142,7 +142,8 @@ begin
 
   if v_gates <> 0 then
     v_gated := array(select ts.ordinal from tasker.template_steps ts
-      where ts.template_id = v_template and ts.ordinal = any (v_roots) and ts.gates <> 0 order by 1);
+      where ts.template_id = v_template and ts.ordinal = any (v_roots) and ts.gates & ~16 <> 0
+      order by 1);
     v_roots := array(select r from unnest(v_roots) r where r <> all (v_gated) order by 1);
   end if;
   if v_soonest is not null then   -- the tasks that wait come last, and have no room

@@ -12,7 +12,9 @@
 -- p_args: as advance_v1 without items, limit, turn_ms, late_ms.
 -- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null:
 --   nothing waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of
---   tasks locked by other transactions are due), and schedules (identifiers of those that are due).
+--   tasks locked by other transactions are due), schedules (identifiers of those that are due), unplanned
+--   (failures that the caller has to plan, as items of advance_v1), and unmatched (true: events or waits have
+--   not looked for each other, see unmatched_v1).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -39,6 +41,7 @@ declare
   v_next timestamptz;
   v_passed_over boolean;
   v_schedules jsonb;
+  v_unplanned jsonb;
   v_granted jsonb;
 begin
   select jsonb_agg(jsonb_build_object('s', q.subject, 't', q.task_uuid,
@@ -70,6 +73,8 @@ begin
     if v_overdue is not null then
       v_answer := tasker.merged_ends(v_failed, v_answer);
     end if;
+    select jsonb_agg(i) into v_unplanned from jsonb_array_elements(v_items) i
+    where v_answer->'verdicts'->>(i->>'s') = 'replan';
     -- of a step that waits no more
     delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)
     where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
@@ -107,6 +112,13 @@ begin
     if v_passed_over or exists (select from tasker.limit_notes n where n.due_at <= v_until) then
       v_answer := v_answer || '{"passed_over": true}';
     end if;
+  end if;
+  if v_unplanned is not null then
+    v_answer := v_answer || jsonb_build_object('unplanned', v_unplanned);
+  end if;
+  if exists (select from tasker.incoming_events e where e.routed_at is null)
+      or exists (select from tasker.step_waits w where not w.probed and w.ended_at is null) then
+    v_answer := v_answer || '{"unmatched": true}';
   end if;
   if v_schedules is not null then
     v_answer := v_answer || jsonb_build_object('schedules', v_schedules);

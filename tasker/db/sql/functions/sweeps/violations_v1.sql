@@ -25,9 +25,10 @@ begin
     select s.*, t.complete as of_complete, t.state as of_state
     from tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   ), counted as (
-    select s.task_uuid, count(*) as total, count(*) filter (where tasker.step_is_done(s.state)) as done,
-      count(*) filter (where s.state = 'error') as failed,
-      count(*) filter (where s.state = 'cancelled') as cancelled,
+    select s.task_uuid, count(*) as total,
+      count(*) filter (where tasker.step_satisfies(s.state, s.settled)) as done,
+      count(*) filter (where s.state = 'error' and s.settled is null) as failed,
+      count(*) filter (where s.state = 'cancelled' and s.settled is null) as cancelled,
       count(*) filter (where tasker.step_is_active(s.state)) as active,
       count(*) filter (where s.state = 'waiting_for_retry') as retrying,
       count(b.workflow_step_uuid) + count(m.subject) + count(w.workflow_step_uuid) as held,
@@ -67,7 +68,7 @@ begin
     select s.workflow_step_uuid as step, s.name, s.unmet, 0 as counted from steps s
     union all   -- not a join with the steps, which the planner without statistics might do row by row
     select e.to_step_uuid, null, 0, 1 from edges e join steps f on f.workflow_step_uuid = e.from_step_uuid
-    where not tasker.step_is_done(f.state)) u
+    where not tasker.step_satisfies(f.state, f.settled)) u
   group by u.step having sum(u.unmet) <> sum(u.counted)
   union all
   select 'started before its parents', s.workflow_step_uuid, s.name from steps s
@@ -77,7 +78,14 @@ begin
   where s.of_complete and tasker.step_is_under_way(s.state)
   union all
   select 'complete task with unfinished steps', s.task_uuid, s.name || ' ' || s.state from steps s
-  where s.of_state = 'complete' and not tasker.step_is_done(s.state)
+  where s.of_state = 'complete' and not tasker.step_satisfies(s.state, s.settled)
+  union all
+  select 'settled in another state', s.workflow_step_uuid, format('%s %s %s', s.name, s.settled, s.state)
+  from steps s where s.state <> case s.settled when 's' then 'cancelled' else 'error' end
+    and s.settled is not null
+  union all
+  select 'outcome differs from the steps', t.task_uuid, t.outcome from tasks t
+  where t.outcome is distinct from case when t.state = 'complete' then tasker.outcome_of(t.task_uuid) end
   union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> tasker.task_is_final(t.state)

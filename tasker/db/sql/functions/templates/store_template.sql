@@ -11,6 +11,9 @@ declare
   v_prefix constant text := (p_plan->>'namespace') || '.' || (p_plan->>'name') || '.';
   v_ordinals constant jsonb := (
     select jsonb_object_agg(s->>'name', s->'ordinal') from jsonb_array_elements(p_plan->'steps') s);
+  v_static constant jsonb := (   -- a failure branch gets its edges when it is created
+    select jsonb_object_agg(s->>'name', true) from jsonb_array_elements(p_plan->'steps') s
+    where (s->>'static')::boolean);
   -- of each step
   v_gates constant int := case when jsonb_typeof(p_plan->'concurrency') = 'object' then 1 else 0 end;
   v_template int;
@@ -48,7 +51,9 @@ begin
     delay_ms, not_before, requires, slots, wait, parents)
   select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns
       where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
-    (s->>'static')::boolean, jsonb_array_length(s->'depends_on'),
+    (s->>'static')::boolean, (
+      select count(*) from jsonb_array_elements_text(s->'depends_on') d (name)
+      where v_static ? d.name or not (s->>'static')::boolean),
     least(greatest((s->'retry'->>'max_attempts')::numeric, 1), 2147483647)::int,
     (s->'retry'->>'retryable')::boolean, tasker.clamped_ms((s->>'timeout_seconds')::numeric * 1000),
     s->>'on_worker_lost', (s->'lifecycle'->>'max_steps_in_process_minutes')::double precision,

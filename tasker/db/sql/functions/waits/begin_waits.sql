@@ -1,16 +1,32 @@
--- Begins the waits of steps that were suspended by this write, with their timers.
+-- Begins the waits of steps that were suspended by this write, with their timers. Returns whether some of
+-- them have to look for events that are there already, after the commit.
 -- Locks: a timer changes only under the lock of its task, as a wait.
-create or replace function tasker.begin_waits(p_placed tasker.placed_step[], p_now timestamptz) returns void
+create or replace function tasker.begin_waits(p_placed tasker.placed_step[], p_now timestamptz)
+returns boolean
 language sql as $$
   with timed as (
     insert into tasker.timers as m (subject, kind, due_at, task_uuid, token)
     select p.step_uuid, 'w', p.begins_at, p.task_uuid, tasker.place_token(p.place, p.token)
     from unnest(p_placed) p where p.place = 'suspend' and p.begins_at is not null
     on conflict (subject, kind) do update set due_at = excluded.due_at, token = excluded.token
+  ), begun as (
+    insert into tasker.step_waits (workflow_step_uuid, token, nth, task_uuid, kind, since, until,
+      namespace_id, event, key, probed)
+    select p.step_uuid, tasker.place_token(p.place, p.token), coalesce(e.nth, 1), p.task_uuid,
+      case when e.event is null then 'w' else 'e' end::"char", p_now, p.begins_at,
+      case when e.event is not null then p.namespace_id end, e.event->>'event',
+      case when e.event is not null
+        then coalesce(tasker.limit_value(tasker.value_at(p.task_uuid, nullif(e.event->'key', 'null'))),
+          '') end,
+      e.event is null
+    from unnest(p_placed) p
+    join tasker.template_steps ts on ts.template_id = p.template_id and ts.ordinal = p.ordinal
+    left join lateral jsonb_array_elements(nullif(ts.wait->'events', 'null')) with ordinality e (event, nth)
+      on true
+    where p.place = 'suspend'
+    returning not probed as looks
   )
-  insert into tasker.step_waits (workflow_step_uuid, token, nth, task_uuid, kind, since, until)
-  select p.step_uuid, tasker.place_token(p.place, p.token), 1, p.task_uuid, 'w', p_now, p.begins_at
-  from unnest(p_placed) p where p.place = 'suspend'
+  select bool_or(b.looks) from begun b
 $$;
 
 -- Ends the waits of suspended steps that this write moves, and deletes their timers, whatever moved them. The

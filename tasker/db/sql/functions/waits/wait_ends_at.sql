@@ -1,10 +1,13 @@
 -- When a wait that begins at `p_from` ends by itself, from its part of the plan; null: never, -infinity:
--- there is no time at the place that it names. `p_judged`: changes of the same write, whose results are not
--- stored yet.
+-- there is no time, or no key of an event, at the place that it names. `p_judged`: changes of the same
+-- write, whose results are not stored yet.
 create or replace function tasker.wait_ends_at(p_task uuid, p_wait jsonb, p_from timestamptz,
   p_judged tasker.judged_change[] default null) returns timestamptz
 language sql stable as $$
   select case
+    when exists (select from jsonb_array_elements(coalesce(nullif(p_wait->'events', 'null'), '[]')) e
+      where jsonb_typeof(e->'key') = 'object'
+        and tasker.limit_value(tasker.value_at(p_task, e->'key', p_judged)) is null) then '-infinity'
     when p_wait->>'for_seconds' is not null
       then p_from + tasker.ms((p_wait->>'for_seconds')::numeric * 1000)
     when p_wait->'until' ? 'next' then tasker.next_calendar_time(p_wait->'until', p_from)

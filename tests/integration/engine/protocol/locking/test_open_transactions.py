@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from uuid import uuid4
+
+import pytest
 
 from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
@@ -61,8 +64,9 @@ def test_a_task_that_is_submitted_and_not_committed_holds_up_no_other_task(lab: 
     assert lab.task(late).state == "complete"
 
 
-async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of_others(lab: Lab) -> None:
-    connection = Connection(lab.url, settings="-c lock_timeout=100")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of_others(lab: Lab, waits: bool) -> None:
+    connection = Connection(lab.url, settings=f"-c lock_timeout={100 if waits else 0}")
     engine = Engine(connection, MessagingService(load_backend("pgmq", {})))
     processor, caller = ResultProcessor(engine, random.Random(1)), CompletingWorker(lab.one.worker)
     plan = lab.plan(Spec("a"), Spec("pick", StepType.DECISION), Spec("b", depends_on=("pick",)))
@@ -72,7 +76,8 @@ async def test_a_task_that_somebody_keeps_locked_does_not_hold_up_the_results_of
     ]
     with lab.transaction(lab.two):
         lab.two.execute("select from tasker.tasks where task_uuid = %s for update", kept)
-        advanced = await processor.process(results, caller)
+        async with asyncio.timeout(None if waits else 30):  # who does not wait needs no time limit of the database
+            advanced = await processor.process(results, caller, wait=waits)
         again = [result for result in results if advanced.comes_again(result.claim.step_uuid)]
         assert {result.claim.task_uuid for result in again} == {kept}
         assert lab.states(other) == {"a": "complete", "pick": "complete", "b": "enqueued"}

@@ -1,0 +1,84 @@
+"""Matching of incoming events with the steps that wait for them.
+
+An event and its wait commit in any order. Whoever has committed one looks for the other, and what was not looked at is
+in an index of its own, so that the timekeeper finds within a second what a crash has left (`tasker.unmatched_v1`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from tasker.dataclasses import dataclass
+from tasker.engine.calls import Engine
+from tasker.engine.exchange import AdvanceResult, Answer, OnAdvanced
+from tasker.engine.plans import PlanStore
+from tasker.errors import LockTimeout, PlanUnreadable, StatementTimeout
+from tasker.template.schema_check import check_result
+
+PAIRS, EVENTS = 200, 200
+"""Pairs of one read, and events and waits that it looks at."""
+ROUNDS = 50
+"""Reads of one pass; the next pass continues."""
+MOST_SHOWN = 500
+"""Characters of the reason why a payload did not fit."""
+_log = logging.getLogger("tasker.orchestration")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAnswer(AdvanceResult):
+    """Answer of `tasker.match_event_v1`."""
+
+    matched: bool = False
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        return {"matched": bool(answer.get("matched"))}
+
+
+class EventMatcher:
+    """Matcher of events and waits; any number may run. `on_advanced` gets the answers of the engine."""
+
+    def __init__(self, engine: Engine, plans: PlanStore, on_advanced: OnAdvanced = lambda _: None) -> None:
+        self._engine, self._plans, self._on_advanced = engine, plans, on_advanced
+
+    async def match(self, event_uuid: str | None = None) -> int:
+        """Match what has not been looked at; return how many waits took an event, or that event.
+
+        Tasks that another transaction has locked for long are left to the next pass. Raises `DatabaseError`.
+        """
+        matched = 0
+        for _ in range(ROUNDS):
+            answer = await self._engine.read("unmatched", {"limit": PAIRS, "events": EVENTS})
+            skipped = False
+            for pair in answer["pairs"]:
+                try:
+                    taken = await self._try(pair)
+                except (LockTimeout, StatementTimeout, PlanUnreadable) as error:
+                    _log.warning("event_skipped event=%s task=%s reason=%s", pair["event"], pair["task"], error)
+                    skipped = True
+                else:
+                    matched += taken and event_uuid in (None, pair["event"])
+            if skipped:
+                break
+            if answer["events"] or answer["waits"]:
+                await self._engine.read("looked", {"events": answer["events"], "waits": answer["waits"]})
+            if not answer["more"]:
+                break
+        return matched
+
+    async def _try(self, pair: Mapping[str, Any]) -> bool:
+        plan = await self._plans.get(pair["template"])
+        wait = plan.steps[pair["ordinal"]].wait or {}
+        schema = wait["events"][pair["nth"] - 1].get("schema")
+        names = ("event", "step", "token", "task")
+        if schema is not None and (problems := check_result(schema, pair["payload"])):
+            problem = "; ".join(str(problem) for problem in problems)[:MOST_SHOWN]
+            await self._engine.read("refuse_event", {**{name: pair[name] for name in names}, "problem": problem})
+            return False
+        answer = await self._engine.call_typed(
+            "match_event", {name: pair[name] for name in (*names, "nth")}, MatchAnswer
+        )
+        self._on_advanced(answer)
+        return answer.matched

@@ -1,0 +1,112 @@
+"""Events for steps that wait, through a program: sent in transactions of its own and of the caller's."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+import psycopg
+import pytest
+
+import tasker
+from tasker.errors import NotStorable, UsageError
+from tasker.template import compile_text
+from tasker.template.plan import Plan
+from tests.support.waiting import until
+
+PAID = """
+name: order
+namespace: caller
+version: 1
+steps:
+  - name: paid
+    type: wait_for_event
+    event: payment.settled
+    key: input.order
+    timeout: 2h
+    schema: {type: object, required: [amount], properties: {amount: {type: integer}}}
+  - {name: ship, handler: greet, dependencies: [paid], inputs: {name: "paid ${string(steps.paid.payload.amount)}"}}
+"""
+
+
+@pytest.fixture
+def order() -> Plan:
+    (plan,) = compile_text(PAID).plans
+    return plan
+
+
+def waits(app: tasker.SyncApp, plan: Plan, order: str) -> str:
+    """A task that waits for its event."""
+    task = app.submit(plan, {"order": order, "name": "x"}).task_uuid
+    until(lambda: app.tasks.report(task).waiting_for == ["event"], "it waits")
+    return task
+
+
+def test_an_event_ends_a_wait_and_what_follows_reads_its_payload(app: tasker.SyncApp, order: Plan) -> None:
+    task = waits(app, order, "7")
+
+    sent = app.send_event("caller", "payment.settled", {"amount": 12}, key=7)
+
+    report = app.wait(task, timeout=60)
+    assert (report.status, sent.matched, sent.duplicate) == ("complete", 1, False)
+    assert report.steps["paid"].result["payload"] == {"amount": 12}
+    (event,) = app.incoming_events.list(namespace="caller", key="7")
+    assert (event.name, event.taken, event.refused, event.sent_by) == ("payment.settled", 1, 0, "program")
+
+
+def test_an_event_in_a_transaction_of_the_caller_counts_from_its_commit(app: tasker.SyncApp, order: Plan) -> None:
+    task = waits(app, order, "7")
+    with psycopg.connect(app.database_url) as connection:
+        app.send_event_in(connection, "caller", "payment.settled", {"amount": 1}, key="7")
+        connection.rollback()
+        assert app.incoming_events.list() == []
+        app.send_event_in(connection, "caller", "payment.settled", {"amount": 2}, key="7")
+
+    assert app.wait(task, timeout=60).steps["paid"].result["payload"] == {"amount": 2}
+
+
+def test_a_payload_that_does_not_fit_is_left_and_explained(app: tasker.SyncApp, order: Plan) -> None:
+    task = waits(app, order, "7")
+
+    assert app.send_event("caller", "payment.settled", {"amount": "12"}, key="7").matched == 0
+
+    reason = next(reason for reason in app.tasks.explain(task).reasons if reason.reason == "waits_event")
+    assert reason.sentence(UTC).startswith("waits for the event payment.settled with the key 7 until ")
+    assert "; the payloads of 1 did not fit, the last because $.amount" in reason.sentence(UTC)
+    assert "tasker events send caller payment.settled --key 7 --payload '{}'" in reason.remedy()
+    assert app.send_event("caller", "payment.settled", {"amount": 12}, key="7").matched == 1
+    assert app.wait(task, timeout=60).status == "complete"
+
+
+def test_the_same_dedupe_id_is_dropped(app: tasker.SyncApp, order: Plan) -> None:
+    app.plans.register(order)
+    first, second = (
+        app.send_event("caller", "payment.settled", {"amount": n}, key="7", dedupe_id="p-1") for n in (1, 2)
+    )
+
+    assert (first.duplicate, second.duplicate, second.event_uuid) == (False, True, first.event_uuid)
+    assert len(app.incoming_events.list(name="payment.settled")) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "no name"}, "invalid event name 'no name'"),
+        ({"namespace": "nowhere"}, "there is no namespace 'nowhere'"),
+        ({"key": 1.5}, "key: expected text of at most 200 characters, got 1.5"),
+        ({"key": "x" * 201}, "key: expected text"),
+        ({"dedupe_id": ""}, "dedupe_id: expected text of 1 to 200 characters"),
+        ({"keep": "7"}, "keep: expected a duration"),
+        ({"keep": 0}, "keep: expected a duration above 0s"),
+        ({"payload": "x" * 1_000_001}, "at most 1,000,000 are possible"),
+    ],
+)
+def test_what_is_no_event_is_refused(app: tasker.SyncApp, order: Plan, options: dict[str, Any], message: str) -> None:
+    app.plans.register(order)
+    with pytest.raises(UsageError, match=message):
+        app.send_event(**{"namespace": "caller", "name": "payment.settled", **options})
+
+
+def test_a_payload_that_cannot_be_stored_is_refused(app: tasker.SyncApp) -> None:
+    with pytest.raises(NotStorable):
+        app.send_event("caller", "payment.settled", {"amount": float("nan")})
