@@ -23,7 +23,8 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
-from tasker.simulation.run import Again, AttemptOutcome, SimulatedStep, SimulatedTask
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result

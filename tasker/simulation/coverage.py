@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from tasker.handlers.evaluated_steps import RULE
 from tasker.handlers.outcome_forms import BATCH_KEY, DECISION_KEY, BatchType
-from tasker.simulation.run import DONE, SimulatedStep, SimulatedTask
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.steps import DONE, SimulatedStep
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.step_types import Creates
 

@@ -17,7 +17,8 @@ from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
 from tasker.simulation.coverage import Coverage, branches_of
 from tasker.simulation.mocks import batches, decision
-from tasker.simulation.run import AttemptOutcome, SimulatedStep, SimulatedTask
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.step_types import Creates
