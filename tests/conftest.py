@@ -229,6 +229,27 @@ def log_settings() -> Iterator[None]:
             logger.setLevel(level)
 
 
+class _LoopErrors(logging.Handler):
+    """Errors of event loops, which only log them: callbacks that raise, exceptions that nobody retrieves."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(self.format(record))
+
+
+@pytest.fixture(autouse=True)
+def loop_errors() -> Iterator[list[str]]:
+    """What an event loop has only logged fails the test; one that causes such an error clears the list."""
+    handler = _LoopErrors()
+    logging.getLogger("asyncio").addHandler(handler)
+    yield handler.messages
+    logging.getLogger("asyncio").removeHandler(handler)
+    assert not handler.messages, "\n".join(handler.messages)
+
+
 @pytest.fixture(autouse=True)
 def known_secrets() -> Iterator[None]:
     """A process searches everything for the secrets that it has read; those of one test are unknown to the next."""

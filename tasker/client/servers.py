@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import ssl
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -182,6 +180,8 @@ def read_profiles(file: Path) -> Profiles:
     """
     try:
         text = file.read_text(encoding="utf-8")
+        import tomllib  # needed only where there are profiles
+
         data = tomllib.loads(text)
         profiles = data.pop("profiles", {})
         servers = {name: _server(file, name, entry) for name, entry in profiles.items()}
@@ -213,6 +213,8 @@ def write_profiles(file: Path, profiles: Profiles) -> None:
     """Write the file atomically, readable by its owner only. Raises `UsageError` if it cannot be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        import tempfile  # needed only to write profiles
+
         descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".profiles")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as written:

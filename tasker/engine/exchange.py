@@ -88,6 +88,8 @@ class TaskInputs:
     """Names of the steps created by `decided`, by the ordinal of the template step."""
     growths: dict[str, ExpansionRecord] = field(default_factory=dict)
     """Expansions of the graph, by `decided`."""
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+    """Evaluated lists of steps with `for_each`, by their expressions."""
     ends_at: float | None = None
     """Deadline of the task by this machine's monotonic clock, or None."""
     failures: Mapping[str, Mapping[str, Any]] | None = None

@@ -261,7 +261,7 @@ class Worker:
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
-        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter)
+        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, lists=task.lists)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released

@@ -5,7 +5,7 @@ Nothing here depends on anything but the plan and the scope, so that a further a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from tasker.expressions.mapping import computed, value_of
@@ -74,15 +74,22 @@ def _batches(step: StepPlan, each: ForEach, count: int) -> dict[str, Any]:
 
 
 def item_scopes(
-    each: ForEach, inputs: Mapping[str, Any] | None, scope: Mapping[str, Any]
+    each: ForEach,
+    inputs: Mapping[str, Any] | None,
+    scope: Mapping[str, Any],
+    lists: MutableMapping[str, list[Any]] | None = None,
 ) -> list[tuple[int, dict[str, Any]]]:
     """Return the positions and scopes of the items of an instance, whose own `inputs` have its part of the list.
 
+    `lists` are those of the task that were evaluated before: the list is looked up there, or added.
     Raises `tasker.expressions.mapping.MappingFailure`.
     """
     if inputs is None or inputs.get("is_no_op"):
         return []
     cursor = inputs["cursor"]
     start, end = cursor["start_cursor"], cursor["end_cursor"]
-    items = enumerate(_items(each, scope)[start:end], start)
+    known = {} if lists is None else lists
+    if each.items not in known:
+        known[each.items] = _items(each, scope)
+    items = enumerate(known[each.items][start:end], start)
     return [(index, {**scope, each.name: item, "index": index}) for index, item in items]

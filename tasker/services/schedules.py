@@ -278,8 +278,38 @@ def _state(row: Mapping[str, Any]) -> str:
     return "ended" if row["next_at"] is None and (row["due_at"] is None or row["queued"]) else "active"
 
 
+LATE_SECONDS = 60
+"""Time after which a fire is late: then it is handled as a missed one."""
+
+
 def _sentence(row: Mapping[str, Any], state: str) -> str:
-    """Say when the schedule fires next, or why it does not."""
+    """Say when the schedule fires next, or why it does not, and why it did not fire the last time."""
+    sentences = [_next_fire(row, state)]
+    if state == "active":
+        if not row["alive"]:
+            sentences.append("no process is at work that could fire it: start a worker or an orchestrator")
+        elif row["due_at"] and (_time(row["now"]) - _time(row["due_at"])).total_seconds() > LATE_SECONDS:
+            sentences.append("it is overdue: the processes at work are too busy, or their role may not create tasks")
+    if why := _not_fired(row["last"], row["spec"]):
+        sentences.append(why)
+    return "; ".join(sentences)
+
+
+def _not_fired(last: Mapping[str, Any] | None, spec: Mapping[str, Any]) -> str:
+    """Say why the last fire time has no task; empty if it has one."""
+    if last is None or last["outcome"] == "fired":
+        return ""
+    detail, fire = last["detail"] or {}, f"the fire time {_shown(last['fire_at'])}"
+    if last["outcome"] == "skipped":
+        running = f": {detail['running']}" if detail.get("running") else f" (overlap: {spec.get('overlap', 'skip')})"
+        return f"{fire} was skipped, because a task was open{running}"
+    if last["outcome"] == "missed":
+        others = f" and {detail['count'] - 1} before it were" if detail.get("count", 1) > 1 else " was"
+        return f"{fire}{others} missed, because no process was at work (missed_fire: {spec.get('missed_fire', 'once')})"
+    return f"{fire} was refused: {str(detail.get('error', 'its task could not be submitted')).splitlines()[0]}"
+
+
+def _next_fire(row: Mapping[str, Any], state: str) -> str:
     waits = f"; {row['queued']} wait until an open task ends" if row["queued"] and state == "active" else ""
     if state == "removed":
         return f"its template no longer declares it since version {row['version']}"

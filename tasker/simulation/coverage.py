@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from tasker.handlers.evaluated_steps import RULE
 from tasker.handlers.outcome_forms import BATCH_KEY, DECISION_KEY, BatchType
-from tasker.simulation.run import DONE, SimulatedStep, SimulatedTask
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.steps import DONE, SimulatedStep
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.step_types import Creates
 
@@ -36,9 +37,9 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[Item]:
     name = step.made_for or step.name
     if step.made_for is None:
         yield Item(name)
-        if step.has_handler:
+        if step.has_handler or "events" in (step.wait or {}):
             yield Item(name, FAILED)
-            if step.retry.retryable and step.retry.max_attempts > 1:
+            if step.has_handler and step.retry.retryable and step.retry.max_attempts > 1:
                 yield Item(name, RETRIED)
     if step.type.creates is Creates.BATCHES:
         yield from (Item(name, what) for what in BATCHES)

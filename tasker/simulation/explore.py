@@ -17,7 +17,8 @@ from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
 from tasker.simulation.coverage import Coverage, branches_of
 from tasker.simulation.mocks import batches, decision
-from tasker.simulation.run import AttemptOutcome, SimulatedStep, SimulatedTask
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.step_types import Creates
@@ -72,6 +73,9 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
+        if step.plan.wait is not None:  # its failure is that no event comes
+            failure = self._failing[name](step.attempts) if name in self._failing else None
+            return AttemptOutcome(_PERMANENT if failure else {"payload": {}, "events": []})
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:

@@ -9,9 +9,11 @@ from tasker.errors import UsageError
 from tasker.handlers.evaluated_steps import REASON, RULE
 from tasker.handlers.outcome_forms import DECISION_KEY
 from tasker.simulation.coverage import Item, covered
-from tasker.simulation.run import DONE, SimulatedStep, SimulatedTask
+from tasker.simulation.run import SimulatedTask
+from tasker.simulation.steps import DONE, SimulatedStep
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.durations import duration_text
+from tasker.template.failure_words import OPTIONAL, SKIPPED, WORDS
 from tasker.template.plan import Plan
 
 
@@ -30,6 +32,12 @@ class SimulatedRun:
     def status(self) -> str:
         """State in which the task ended: `complete`, `error` or `cancelled`."""
         return str(self._task.state)
+
+    @property
+    def outcome(self) -> str | None:
+        """`partial` if the task is complete without some of its steps."""
+        missing = any(step.settled not in (None, WORDS[OPTIONAL].letter) for step in self.steps.values())
+        return "partial" if missing and self.status == "complete" else None
 
     @property
     def path(self) -> list[str]:
@@ -120,6 +128,8 @@ class SimulatedRun:
         if entry is not None and entry in self.steps and entry != name:
             made = self.steps[entry]
             return self._decided(made) or self._why_not_started(made)
+        if step.handles is not None:
+            return f"it runs only if {step.handles} fails"
         for above in step.depends_on:
             if above in self.steps and self.plan.by_name[above].type.expands:
                 decider = self.steps[above]
@@ -146,6 +156,8 @@ class SimulatedRun:
     def _why_not_started(self, step: SimulatedStep) -> str:
         if step.started_ms is not None:
             return f"{step.name} is {step.state}" + (f" ({step.error_type})" if step.failures else "")
+        if step.settled == SKIPPED:
+            return "it was skipped: a step above it failed, and `on_failure` skips what depends on it"
         if step.failures:
             return str(step.failures[-1].failure.message)
         waits = [self.steps[name] for name in step.parents if self.steps[name].state not in DONE]

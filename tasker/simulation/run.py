@@ -9,13 +9,12 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tasker.dataclasses import dataclass
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
+from tasker.engine.expansion.failures import plan_failure
 from tasker.engine.expansion.graph import ExistingStep, NewStep
 from tasker.engine.expansion.outcomes import OutcomeError
 from tasker.engine.expansion.planner import expand
@@ -25,87 +24,19 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
 from tasker.engine.states.task import TERMINAL, TaskState, task_path
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
-from tasker.template.plan import Plan, StepPlan
+from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep
+from tasker.template.failure_words import SKIPPED
+from tasker.template.plan import Plan
 
 _S, _T = StepState, TaskState
-DONE = frozenset({_S.COMPLETE, _S.RESOLVED_MANUALLY})
 _FINISHED = DONE | {_S.ERROR, _S.CANCELLED}
 _CLAIM = PLACES["claim"].by_state[_S.PENDING]
 MOST_ATTEMPTS = 1_000_000
 """Attempts of one run, after which it is stopped: a mock asks to be called again for ever."""
-MOST_SNOOZES = 100
-"""Times that a mocked handler may ask to be called again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A handler asks to be called again after `delay_ms`, at most `limit` times."""
-
-    delay_ms: int
-    limit: int = MOST_SNOOZES
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptOutcome:
-    """What an attempt came to: a result, a failure or a request to be called again, after `takes_ms`."""
-
-    value: Any
-    """The result as stored, a `Failure`, or an `Again`."""
-    takes_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedFailure:
-    """Failure of one attempt. `retry_in_ms` is None for the last one."""
-
-    attempt: int
-    failure: Failure
-    retry_in_ms: int | None
-    final: str | None
-
-
-@dataclass(slots=True)
-class SimulatedStep:
-    """Step of a simulated task. Times are milliseconds since the start of the task."""
-
-    name: str
-    plan: StepPlan = field(repr=False)
-    parents: tuple[str, ...]
-    batch: Mapping[str, Any] | None = None
-    """Inputs of the instance of a batch_worker: its part of the work."""
-    state: StepState = _S.PENDING
-    attempts: int = 0
-    result: Any = None
-    failures: list[SimulatedFailure] = field(default_factory=list)
-    path: list[StepState] = field(default_factory=lambda: [_S.PENDING])
-    ready_ms: int | None = None
-    started_ms: int | None = None
-    """Start of the first attempt."""
-    ended_ms: int | None = None
-    busy_ms: int = 0
-    """Total time of its attempts."""
-    first_attempt: int = field(default=0, repr=False)
-    """Number of the first attempt among those of the task."""
-    unmet: int = field(default=0, repr=False)
-    calls: int = field(default=0, repr=False)
-    snoozes: int = field(default=0, repr=False)
-    children: list[SimulatedStep] = field(default_factory=list, repr=False)
-    number: int = field(default=0, repr=False)
-    """Changes with each attempt, so that what was scheduled for an earlier one is recognized."""
-
-    @property
-    def error_type(self) -> str | None:
-        """Type of the last failure."""
-        return self.failures[-1].failure.error_type if self.failures else None
-
-    @property
-    def error_code(self) -> str | None:
-        """Code of the last failure."""
-        return self.failures[-1].failure.error_code if self.failures else None
-
-
-Call = Callable[["SimulatedTask", SimulatedStep], AttemptOutcome]
-"""Calls the handler of a step, or what stands for it."""
+Call = Callable[["SimulatedTask", SimulatedStep], AttemptOutcome | None]
+"""Calls the handler of a step, or what stands for it; None: the step waits for an event that never comes."""
 
 
 class SimulatedTask:
@@ -144,7 +75,8 @@ class SimulatedTask:
         """Run the task until it has ended, or until nothing can happen any more."""
         for step in self.plan.steps:
             if step.static:
-                self._add(NewStep(step.name, step.name, step.depends_on))
+                above = tuple(name for name in step.depends_on if self.plan.by_name[name].static)
+                self._add(NewStep(step.name, step.name, above))
         if self.plan.deadline_seconds is not None:
             self._at(round(self.plan.deadline_seconds * 1000), self._deadline_passed)
         if self.plan.expires_in_seconds is not None:
@@ -173,7 +105,7 @@ class SimulatedTask:
         for parent in step.parents:
             above = self.steps[parent]
             above.children.append(step)
-            step.unmet += above.state not in DONE
+            step.unmet += not above.is_satisfied
         return step
 
     def _at(self, time: int, happen: Callable[[], None]) -> None:
@@ -216,7 +148,9 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = self._wait_ends(step.plan.wait)
+        ends = self._call(self, step) if step.plan.wait.get("events") else self._wait_ends(step.plan.wait)
+        if ends is None:
+            return
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
 
@@ -255,8 +189,7 @@ class SimulatedTask:
             self._held.discard(step.name)
             step.failures.append(SimulatedFailure(step.attempts, failure, None, failure.message))
             self._walk(step, CHANGES["fail"].by_state[_S.PENDING])
-            self._failed += 1
-            self._evaluate(0)
+            self._after_failure(step)
 
         self._held.add(step.name)
         self._at(self.now, fail)
@@ -269,6 +202,7 @@ class SimulatedTask:
             self._free -= 1
             self._begin_attempt(step, _CLAIM)
             outcome = self._call(self, step)
+            assert outcome is not None
             number = step.number
             self._at(
                 self.now + outcome.takes_ms,
@@ -314,9 +248,8 @@ class SimulatedTask:
     def _complete(self, step: SimulatedStep, result: Any) -> None:
         new: tuple[NewStep, ...] = ()
         if step.plan.type.expands:
-            existing = [ExistingStep(s.name, s.plan.name, s.state not in DONE) for s in self.steps.values()]
             try:
-                grown = expand(self.plan, step.name, result, existing, self._limits)
+                grown = expand(self.plan, step.name, result, self.existing(), self._limits)
             except OutcomeError as error:
                 return self._fail(step, Failure(str(error), "invalid_outcome", retryable=False))
             new = grown.steps
@@ -327,11 +260,7 @@ class SimulatedTask:
         self._active -= 1
         self._done += 1
         ready = [each for each in made if not each.unmet]
-        for child in step.children:
-            child.unmet -= 1
-            if not child.unmet and child.state is _S.PENDING:
-                ready.append(child)
-        self._evaluate(self._place(ready))
+        self._evaluate(self._place([*ready, *self._counted_down(step.children)]))
         return None
 
     def _fail(self, step: SimulatedStep, failure: Failure) -> None:
@@ -344,11 +273,47 @@ class SimulatedTask:
             self._walk(step, CHANGES["fail"].by_state[_S.IN_PROGRESS])
             step.ended_ms = self.now
             self._active -= 1
-            self._failed += 1
+            return self._after_failure(step)
         else:
             step.failures.append(SimulatedFailure(step.attempts, failure, decision.delay_ms, None))
             self._wait(step, "retry", decision.delay_ms)
         self._evaluate(0)
+
+    def existing(self) -> list[ExistingStep]:
+        """Return the steps as planners read them."""
+        return [
+            ExistingStep(s.name, s.plan.name, not s.is_satisfied, s.settled, s.state is _S.PENDING)
+            for s in self.steps.values()
+        ]
+
+    def _after_failure(self, step: SimulatedStep) -> None:
+        """End the step by its word: the task fails, or goes on without it."""
+        parents = {other.name: other.parents for other in self.steps.values()}
+        plan = plan_failure(self.plan, step.name, self.existing(), parents)
+        if plan.settled is None:
+            self._failed += 1
+            return self._evaluate(0)
+        made = [self._add(each) for each in plan.steps]  # before the step is settled: it is an unmet parent of them
+        for new, below in ((each, self.steps[name]) for each in plan.steps for name in each.joins):
+            below.parents, below.unmet = (*below.parents, new.name), below.unmet + 1
+            self.steps[new.name].children.append(below)
+        skipped = [self.steps[name] for name in plan.skipped]
+        for other in skipped:
+            self._walk(other, CHANGES["skip"].by_state[_S.PENDING])
+            other.settled, other.ended_ms = SKIPPED, self.now
+        step.settled = plan.settled
+        self._done += 1 + len(skipped)
+        ready = self._counted_down([child for gone in (step, *skipped) for child in gone.children])
+        return self._evaluate(self._place([*(each for each in made if not each.unmet and each not in ready), *ready]))
+
+    def _counted_down(self, children: Iterable[SimulatedStep]) -> list[SimulatedStep]:
+        """Count down the unmet parents of these steps; return those that are ready now."""
+        ready = []
+        for child in children:
+            child.unmet -= 1
+            if not child.unmet and child.state is _S.PENDING:
+                ready.append(child)
+        return ready
 
     def _wait(self, step: SimulatedStep, kind: str, delay_ms: int) -> None:
         self._walk(step, CHANGES[kind].by_state[_S.IN_PROGRESS])
@@ -422,6 +387,20 @@ def start_time(
     """Return the time that `not_before` says, or the reason why it says none."""
     if "time" in place:
         return datetime.fromisoformat(place["time"])
+    found, where = value_at(place, values, steps)
+    if found is None:
+        return f"{where} has no value"
+    try:
+        moment = datetime.fromisoformat(str(found))
+    except ValueError:
+        return f"{where} is no time with a zone: {found!r}"
+    return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def value_at(
+    place: Mapping[str, Any], values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> tuple[Any, str]:
+    """Return the value at a place of the data, None if there is none, and the place as text."""
     found: Any = values
     parts, where = place.get("input", place.get("path", ())), "input"
     if "step" in place:
@@ -432,12 +411,8 @@ def start_time(
         try:
             found = found[part]
         except (KeyError, IndexError, TypeError):
-            return f"{where} has no value"
-    try:
-        moment = datetime.fromisoformat(str(found))
-    except ValueError:
-        return f"{where} is no time with a zone: {found!r}"
-    return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+            return None, where
+    return found, where
 
 
 def next_calendar_time(word: Mapping[str, Any], after: datetime) -> datetime:

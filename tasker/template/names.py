@@ -93,3 +93,7 @@ def parse_priority(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and MIN_PRIORITY <= value <= MAX_PRIORITY:
         return int(value)
     return None
+
+
+COLLECT, COLLECTED = "collect", "collected"
+"""What keeps all inputs of a debounce key, and the property of the input that has them."""

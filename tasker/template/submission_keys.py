@@ -7,7 +7,7 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.mapping import Key, Mapping
-from tasker.template.names import MAX_COUNT
+from tasker.template.names import COLLECT, COLLECTED, MAX_COUNT
 from tasker.template.times import Duration, InputPlace
 from tasker.template.value_kinds import INVALID, Choice, Number
 from tasker.template.yaml.nodes import Node
@@ -41,8 +41,6 @@ UNIQUE = UniqueMapping(
     ),
 )
 
-COLLECT, COLLECTED = "collect", "collected"
-"""What keeps all inputs of a debounce key, and the property of the input that has them."""
 DEBOUNCE = Mapping(
     "`debounce`",
     (

@@ -7,9 +7,9 @@ from typing import Any
 from tasker.simulation import mocks as mock
 from tasker.simulation.mocks import Mock
 from tasker.simulation.outcome import SimulatedRun
-from tasker.simulation.run import SimulatedStep
 from tasker.simulation.scenarios import differences
 from tasker.simulation.simulate import simulate
+from tasker.simulation.steps import SimulatedStep
 
 __all__ = [
     "Mock",

@@ -63,6 +63,8 @@ NOT_HERE = {
     "tasker_tasks_active",
     "tasker_timers_waiting",
     "tasker_timers_late_seconds",
+    "tasker_steps_suspended",
+    "tasker_incoming_events_unrouted",
     "tasker_limit_waiting",  # no step has a limit
     "tasker_limit_permits",
     "tasker_fair_rounds_total",  # no namespace is fair

@@ -112,6 +112,12 @@ def test_the_command_line_loads_nothing_heavy_before_a_command_is_chosen() -> No
     assert not loaded_by("import tasker.cli.main") & HEAVY
 
 
+def test_a_program_loads_the_reader_of_templates_when_it_needs_it() -> None:
+    """Commands that only read are such programs."""
+    readers = {"yaml", "tasker.template.model", "jsonschema", "sqlalchemy", "alembic", "fastapi", "httpx"}
+    assert not loaded_by("import tasker; tasker.App") & readers
+
+
 def test_the_root_has_what_most_programs_need_and_nothing_else() -> None:
     assert tasker.__all__ == [
         "App",

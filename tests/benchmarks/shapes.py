@@ -86,9 +86,25 @@ steps:
     )
 
 
+def conditions(count: int, name: str, handler: str) -> Plan:
+    """Three steps in a row, the last `count` of them with a condition on the result of the step above."""
+    lines = [f"name: {name}", "namespace_name: bench", 'version: "1.0.0"', "steps:"]
+    for number in range(3):
+        keys = [f"name: s{number}", f"handler: {handler}"]
+        if number:
+            keys.append(f"dependencies: [s{number - 1}]")
+        if number >= 3 - count:
+            keys.append(f"when: 'steps.s{number - 1}.value > 0'")
+        lines.append(f"  - {{{', '.join(keys)}}}")
+    return compiled("\n".join(lines))
+
+
 DIAMOND: Mapping[str, Sequence[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 LEAVES: Mapping[str, Sequence[str]] = {"d": ["b"], "e": ["b"], "f": ["c"], "g": ["c"]}
 FORMS: Mapping[str, Callable[[str, str], Plan]] = {
+    "linear3": partial(conditions, 0),
+    "condition3": partial(conditions, 1),
+    "conditions3": partial(conditions, 2),
     "linear4": partial(dag, {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}),
     "diamond4": partial(dag, DIAMOND),
     "complex7": partial(dag, {**DIAMOND, "e": ["b"], "f": ["c"], "g": ["d", "e", "f"]}),

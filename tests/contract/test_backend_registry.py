@@ -71,8 +71,9 @@ def test_a_backend_that_lacks_methods_is_refused_with_their_names(install: Insta
         "create = lambda settings: Half()"
     )
     install("half_dist", "half", "half_backend", source)
-    with pytest.raises(BackendUnavailable, match="it lacks: ack_message, capabilities"):
+    with pytest.raises(BackendUnavailable, match="it lacks: ack_message, capabilities") as error:
         load_backend("half", {})
+    assert not error.value.retryable
 
 
 def test_a_name_offered_twice_is_refused_with_both_places(install: Install) -> None:

@@ -20,6 +20,8 @@ from tests.support.laboratory import AS_NEW, Laboratory
 
 OPTIONS = {"autocommit", "prepare_threshold"}
 """With which Tasker connects."""
+LISTENERS = ("'tasker listen'", "'tasker wait'")
+"""Names of connections that listen: they call nothing that is worth keeping, and tests count them."""
 MOST = 12
 """Sessions that are kept of those that connect alike."""
 
@@ -41,8 +43,10 @@ class KeptConnections:
         return None
 
     def keep(self, info: str, server: pq.abc.PGconn) -> bool:
-        """Reset a session and keep it. False if it is broken, at work, or one too many."""
+        """Reset a session and keep it. False if it is broken, at work, one too many, or a listener's."""
         free = self._free.setdefault(info, [])
+        if any(name in info for name in LISTENERS):
+            return False
         if len(free) >= MOST or server.transaction_status != pq.TransactionStatus.IDLE:
             return False
         if _asked(server, AS_NEW + b"; deallocate all") != pq.ExecStatus.COMMAND_OK:
@@ -88,9 +92,12 @@ class KeptConnections:
 
 
 def _asked(server: pq.abc.PGconn, statements: bytes) -> pq.ExecStatus:
-    server.nonblocking = 0
-    status = pq.ExecStatus(server.exec_(statements).status)
-    server.nonblocking = 1
+    try:
+        server.nonblocking = 0
+        status = pq.ExecStatus(server.exec_(statements).status)
+        server.nonblocking = 1
+    except psycopg.OperationalError:
+        return pq.ExecStatus.FATAL_ERROR
     return status
 
 

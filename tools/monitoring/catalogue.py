@@ -35,8 +35,9 @@ VALUES = {
 }
 """What labels of the core hold; each has few values."""
 VALUES_OF = {
-    ("tasker_timers_late_seconds", "kind"): "retry, begin, deadline, schedule",
-    ("tasker_timers_waiting", "kind"): "retry, begin, deadline, schedule",
+    ("tasker_timers_late_seconds", "kind"): "retry, begin, deadline, schedule, wait",
+    ("tasker_timers_waiting", "kind"): "retry, begin, deadline, schedule, wait",
+    ("tasker_steps_suspended", "kind"): "time, event, person, child",
     ("mpsc_channel_capacity", "component"): "worker",
     ("mpsc_channel_full_events_total", "component"): "worker",
     ("mpsc_channel_usage_percent", "component"): "worker",

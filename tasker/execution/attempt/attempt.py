@@ -81,6 +81,8 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
+    lists: dict[str, list[Any]] | None = field(default=None, repr=False)
+    """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 
 
 Ending: TypeAlias = Success | Failure | Checkpoint | Snooze

@@ -19,6 +19,8 @@ from tasker.json_values import as_stored, encode
 from tasker.template.condition_plans import ForEach
 from tasker.template.generated_steps import RESULTS
 
+SAVE_EVERY_SECONDS = 0.5
+"""Time between two saved positions of an instance. Its worker may die: then the items since the last one run again."""
 ItemEnd = Ending | ClaimLost | None
 """Outcome of a call, or of a saved position; None: the position was refused."""
 Call = Callable[[Attempt], Awaitable[ItemEnd]]
@@ -47,10 +49,19 @@ def _too_large(problem: NotStorable, handler: str) -> Failure:
     return make_storable(Failure(message, problem.error_type, retryable=False, handler=handler))
 
 
+def _with_events(attempt: Attempt, ending: Success) -> Attempt:
+    """Return the attempt for the next item, with the events that the handler has published so far."""
+    if not ending.events:
+        return attempt
+    checkpoint = {**(attempt.claim.checkpoint or {}), KEPT_EVENTS: [event.to_json() for event in ending.events]}
+    return replace(attempt, claim=replace(attempt.claim, checkpoint=checkpoint))
+
+
 class ItemCalls:
     """Calls of the handler of a step with `for_each`, one for each item of its instance.
 
-    An instance of several items saves its position after each, so that a further attempt goes on behind it. `judged`
+    An instance of several items saves its position after an item if the last one is old enough, and before it fails,
+    so that a further attempt goes on behind it: each position has the results of all items before it. `judged`
     prepares a failure for storing.
     """
 
@@ -66,11 +77,14 @@ class ItemCalls:
         self._attempt, self._each, self._handler = attempt, each, handler
         self._call, self._save, self._judged = call, save, judged
         self._results: list[Any] = []
+        self._unsaved: Success | None = None
+        self._save_at = monotonic() + SAVE_EVERY_SECONDS
 
     async def run(self) -> ItemEnd:
         """Return the outcome of the attempt; None: the claim was lost."""
         try:
-            scopes = item_scopes(self._each, self._attempt.claim.inputs, _scope(self._attempt))
+            inputs, lists = self._attempt.claim.inputs, self._attempt.lists
+            scopes = item_scopes(self._each, inputs, _scope(self._attempt), lists)
         except MappingFailure as error:
             return make_storable(replace(failure_of(error), handler=self._handler))
         if not self._alone and (position := self._attempt.claim.checkpoint_data) is not None:
@@ -79,13 +93,24 @@ class ItemCalls:
         for number in range(len(self._results), len(scopes)):
             ending = await self._one(scopes[number][1])
             if not isinstance(ending, Success):
-                return ending
+                return await self._ended(ending)
             if number + 1 < len(scopes):
+                self._attempt = _with_events(self._attempt, ending)
+                self._unsaved = ending
+                if monotonic() < self._save_at and not self._attempt.cancel.is_set():
+                    continue
                 saved = await self._saved(ending)
                 if not isinstance(saved, Attempt):
                     return saved
                 self._attempt = saved
         return self._complete(ending)
+
+    async def _ended(self, ending: ItemEnd) -> ItemEnd:
+        """Save the position of the items before this one, so that a further attempt goes on behind them."""
+        if self._unsaved is None:
+            return ending
+        saved = await self._saved(self._unsaved)
+        return None if saved is None else ending
 
     async def _one(self, scope: Mapping[str, Any]) -> ItemEnd:
         """Call the handler for one item and keep its result; a collected failure is returned as a success."""
@@ -131,6 +156,7 @@ class ItemCalls:
 
     async def _saved(self, ending: Success) -> Attempt | ItemEnd:
         """Save the position after this item; return the attempt to continue with, or how the attempt ended."""
+        self._unsaved, self._save_at = None, monotonic() + SAVE_EVERY_SECONDS
         count = len(self._results)
         position = Checkpoint(count, count, {RESULTS: self._results}, ending.events)
         if not self._attempt.cancel.may_save():

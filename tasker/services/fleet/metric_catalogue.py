@@ -104,12 +104,18 @@ OF_THE_FLEET: Catalogue = {
     ),
     "tasker_timers_waiting": Described(
         "gauge",
-        "Schedules, open tasks with a deadline, and steps that wait for their retry or to begin (`delay`, `run_at`); "
-        "counted to 100000.",
+        "Schedules, open tasks with a deadline, and steps that wait for their retry to begin (`delay`, `run_at`), or "
+        "without a worker (`type: wait`); counted to 100000.",
         ("kind",),
     ),
     "tasker_timers_late_seconds": Described(
         "gauge", "Time since the longest overdue of these was due; absent if none is.", ("kind",)
+    ),
+    "tasker_steps_suspended": Described(
+        "gauge", "Steps that wait in progress without a worker; counted to 100000.", ("kind",)
+    ),
+    "tasker_incoming_events_unrouted": Described(
+        "gauge", "Incoming events that nobody has compared with waits yet; counted to 100000.", ("namespace",)
     ),
     "tasker_limit_waiting": Described(
         "gauge", "Steps that wait for a permit of a limit; counted to 100000.", ("limit",)

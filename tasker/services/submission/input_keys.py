@@ -9,9 +9,9 @@ from typing import Any
 from tasker.engine.identity import canonical_json
 from tasker.errors import InputInvalid, UsageError
 from tasker.expressions.path import place_text
+from tasker.template.names import COLLECT, COLLECTED
 from tasker.template.plan import Plan
 from tasker.template.schema_check import SchemaMismatch
-from tasker.template.submission_keys import COLLECT, COLLECTED
 
 MOST_CHARACTERS = 200
 """Longest value that is stored as it is; a longer one as its hash, so that it fits an index."""

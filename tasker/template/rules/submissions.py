@@ -9,7 +9,7 @@ from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import DocumentReading
 from tasker.template.durations import duration_text
 from tasker.template.graph import DependencyGraph
-from tasker.template.submission_keys import COLLECT, COLLECTED
+from tasker.template.names import COLLECT, COLLECTED
 
 PLACES: Final = (("unique", "key"), ("tenant", "from"), ("debounce", "key"))
 

@@ -168,12 +168,12 @@ class Converter:
             return self._broken("T009", str(error), node, error.hint)
 
     def _unknown_tag(self, node: YamlNode) -> Node:
-        return self._broken(
-            "T008",
-            f"the tag `{node.tag}` has no meaning in a template",
-            node,
-            "remove it, or put an expression in quotes",
-        )
+        hint = "remove it, or put an expression in quotes"
+        if isinstance(node, ScalarNode) and not node.style:
+            text = f"{node.tag} {node.value}".strip()
+            mark = "'" if '"' in text else '"'
+            hint = f"{hint}: {mark}{text}{mark}"
+        return self._broken("T008", f"the tag `{node.tag}` has no meaning in a template", node, hint)
 
     def _mapping(self, node: MappingNode) -> Node:
         if _is_braces(node):

@@ -20,6 +20,10 @@ EXPRESSION = re.compile(r"(?:^|[:,\[{]\s*|-\s)\s*(\$\{.*?)\s*(?:\s#.*)?$")
 """Expression that begins an unquoted value."""
 CONDITION = re.compile(r"(?:^|[{,\s-])(?:when|in|for_each):\s+(?![\[{|>&*])(.+?)(?:,\s*\w+:\s.*|\s*\}\s*\]?|\s+#.*)?$")
 """Unquoted condition or list, up to the next key of its rule."""
+COLLECTION = re.compile(
+    r"^[\s-]*(?:when|in|for_each):\s+(?!\{\s*in:)([\[{].*?[\]}]\s*(?:[.?<>+\[]|[!=]=|in\b).*?)\s*(?:\s#.*)?$"
+)
+"""Unquoted condition or list that begins with a list or a map, such as `["a", "b"].map(...)`."""
 EXPRESSION_PART = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[{}]")
 COLON_IN_VALUE = "mapping values are not allowed here"
 HINTS = {
@@ -54,6 +58,8 @@ def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, repor
         return _report_expression(expression, line, mark, recovery, report)
     if (condition := CONDITION.search(line)) and not _is_quoted(condition[1]):
         return _report_expression(condition, line, mark, recovery, report)
+    if collection := COLLECTION.search(line):
+        return _report_expression(collection, line, mark, recovery, report)
     if "'\\t'" in problem:
         report.add("T002", "a tab where YAML allows only spaces", location, "indent and separate with spaces")
         return recovery.remove_tab(location, mark.index)
@@ -68,7 +74,7 @@ def _report_marked(error: MarkedYAMLError, mark: Mark, recovery: Recovery, repor
 def _report_expression(expression: re.Match[str], line: str, mark: Mark, recovery: Recovery, report: Report) -> bool:
     """Report an expression that YAML reads as something else; the hint is the line with quotes."""
     column, text = expression.start(1), expression.group(1)
-    end = _closing_brace(text)
+    end = _closing_brace(text) if text.startswith("${") else None
     if end is not None and (line.lstrip(" -").startswith(("{", "[")) or re.match(r"\s*[^\s:]+:\s+[{\[]", line)):
         text = text[: end + 1]  # inside a collection in one line, the value ends with the expression
     quoted = '"' + text + '"' if '"' not in text else "'" + text.replace("'", "''") + "'"

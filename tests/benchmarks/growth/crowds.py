@@ -19,6 +19,7 @@ from tasker.messaging.service import MessagingService
 from tasker.orchestration.pending_work import ExclusiveTurns
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper
+from tasker.orchestration.upkeep import DUE_SLICE
 from tasker.services.tasks.lists import TaskFilter, TaskLists
 from tests.benchmarks.growth.case import Case
 from tests.support.copies import copy_task
@@ -130,7 +131,42 @@ def idling(lab: Lab, processes: int) -> Callable[[], Any]:
     return ask
 
 
+def _timed(lab: Lab, tasks: int, delay_ms: int) -> None:
+    """So many tasks that were submitted with a delay, each with a timer."""
+    task = lab.submit_one(lab.plan(Spec("only")), delay_ms=delay_ms)
+    own_step = "overlay(c.task::text placing right(x.subject::text, 6) from 31)::uuid"
+    copy_task(lab.one, task, tasks - 1, {"timers.subject": own_step})
+    lab.one.execute("vacuum analyze")
+
+
+def delayed(lab: Lab, tasks: int) -> Callable[[], Any]:
+    """A look at the timers, a claim and a sweep, while so many tasks wait for a time that is days away."""
+    _timed(lab, tasks, 10 * 24 * 3_600_000)
+
+    def look() -> None:
+        assert lab.one.call("due", lab.one.args(limit=DUE_SLICE)).get("promoted", 0) == 0
+        assert lab.one.claim() == []
+        asyncio.run(_interval(lab))
+
+    return look
+
+
+def storm(lab: Lab, tasks: int) -> Callable[[], Any]:
+    """So many tasks whose time has come in one moment begin, a slice after the other, as one timekeeper moves them."""
+    _timed(lab, tasks, 1)
+
+    def begin() -> None:
+        begun = 0
+        while moved := lab.one.call("due", lab.one.args(limit=DUE_SLICE)).get("promoted", 0):
+            begun += moved
+        assert begun == tasks, begun
+
+    return begin
+
+
 CASES = (
+    Case("delayed", "delayed tasks", 100_000, 3.0, delayed),
+    Case("timer_storm", "timers due at once", 100_000, 300.0, storm),
     Case("list", "finished tasks", 200_000, 0.1, listing),
     Case("due", "retries of a locked task", 20_000, 0.5, due),
     Case("sweep", "open tasks, 8 processes", 70_000, 3.0, sweeping),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tasker.db.connection import Connection
@@ -29,6 +30,35 @@ def fan(width: int) -> str:
 
 def _line(name: str, parents: str) -> str:
     return f"  - {{name: {name}, handler: growth.step, dependencies: [{parents}]}}\n"
+
+
+def expressions(length: int, *, some: bool = True) -> str:
+    """Steps in two rows, each with two expressions in its `inputs`, or with two texts that are none."""
+    schema = "{type: object, required: [n], properties: {n: {type: number}}}"
+    lines = [HEAD.replace("steps:\n", f"input_schema: {schema}\nsteps:\n")]
+    for number in range(length):
+        above = f"s{number - length // 2}" if number >= length // 2 else ""
+        value = f"steps.{above}.n" if above else "input.n"
+        texts = f"{{double: '${{{value} * 2.0}}', text: 'the number ${{string({value})}}'}}"
+        texts = texts if some else texts.replace("$", "")
+        keys = f"handler: growth.step, dependencies: [{above}], result_schema: {schema}, inputs: {texts}"
+        lines.append(f"  - {{name: s{number}, {keys}}}\n")
+    return "".join(lines)
+
+
+def compiling(shape: Callable[[int], str]) -> Prepare:
+    """What `template validate` does with a text."""
+
+    def prepare(lab: Lab, size: int) -> Callable[[], Any]:
+        text = shape(size)
+
+        def compile_it() -> None:
+            result = compile_text(text)
+            assert len(result.plans[0].steps) == size, result.diagnostics[:3]
+
+        return compile_it
+
+    return prepare
 
 
 def registering(shape: Callable[[int], str]) -> Prepare:
@@ -58,5 +88,7 @@ async def _register(url: str, text: str) -> None:
 
 CASES = (
     Case("template_chain", "steps", 20_000, 5.0, registering(chain)),
+    Case("template_texts", "steps", 2_000, 3.0, compiling(partial(expressions, some=False))),
+    Case("template_expressions", "steps", 2_000, 4.0, compiling(expressions)),
     Case("template_fan", "steps", 20_000, 5.0, registering(fan)),
 )

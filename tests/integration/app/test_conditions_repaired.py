@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 import tasker
+from tasker.execution.attempt import evaluated
+from tasker.execution.in_flight import FencedWrites
+from tasker.handlers import evaluated_steps
 from tests.support.command_line import invoke, write_workflow
 
 BY = {"actor": "ada", "reason": "by hand"}
@@ -92,6 +95,42 @@ async def test_retry_of_a_batch_goes_on_behind_the_items_that_are_done(database_
     assert flow.calls == ["a", "b", "flaky", "flaky", "c"]
     assert report.results["end"]["values"][1] == [{"item": item} for item in ("a", "b", "flaky", "c")]
     assert report.steps["work_001"].attempts == 2
+
+
+@pytest.mark.parametrize(("seconds", "saves"), [(1000.0, 0), (0.0, 3)])
+async def test_batch_saves_its_position_as_often_as_time_passes(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, saves: int
+) -> None:
+    monkeypatch.setattr(evaluated, "SAVE_EVERY_SECONDS", seconds)
+    saved = count_calls(monkeypatch, FencedWrites, "save")
+    async with tasker.App(database_url) as app:
+        flow = Flow(tmp_path, size=4)
+        report = await app.run(flow.workflow, flow.values(["a", "b", "c", "d"]))
+    assert report.results["end"]["values"][1] == [{"item": item} for item in "abcd"]
+    assert len(saved) == saves
+
+
+async def test_list_is_evaluated_once_for_all_instances_of_a_process(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluations = count_calls(monkeypatch, evaluated_steps, "_items")
+    async with tasker.App(database_url) as app:
+        flow = Flow(tmp_path)
+        report = await app.run(flow.workflow, flow.values([str(number) for number in range(6)]))
+    assert report.succeeded, report
+    assert len(evaluations) == 2  # the number of instances, and the items of all of them
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
+    """Return a list that grows with each call of the function."""
+    calls, function = list[str](), getattr(owner, name)
+
+    def counted(*args: Any, **more: Any) -> Any:
+        calls.append(name)
+        return function(*args, **more)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
 
 
 async def test_failure_is_collected_only_when_its_attempts_are_used_up(database_url: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 import tasker
@@ -159,3 +160,47 @@ def test_sensitive_values_of_the_context_are_redacted(registered: tasker.SyncApp
     registered.schedules.create(NAME, KEYS)
 
     assert registered.schedules.get(NAME).keys["context"] == {"name": REDACTED}
+
+
+def stored(app: tasker.SyncApp, outcome: str, detail: str, **spec: str) -> str:
+    """The sentence about a schedule whose last fire time had this outcome."""
+    with psycopg.connect(app.database_url, autocommit=True) as connection:
+        connection.execute("delete from tasker.schedule_fires")
+        connection.execute(
+            """insert into tasker.schedule_fires (schedule_uuid, fire_at, kind, outcome, detail, decided_at)
+            select schedule_uuid, '2026-01-31T02:00:00Z', 'schedule', %s, %s, now() from tasker.schedules""",
+            (outcome, detail),
+        )
+    return app.schedules.get(NAME).sentence.partition("; ")[2]
+
+
+def test_a_schedule_says_why_its_last_fire_time_has_no_task(registered: tasker.SyncApp) -> None:
+    registered.schedules.create(NAME, KEYS)
+
+    assert "; " not in registered.schedules.get(NAME).sentence
+    skipped = "the fire time 2026-01-31 02:00:00 UTC was skipped, because a task was open"
+    assert stored(registered, "skipped", "{}") == f"{skipped} (overlap: skip)"
+    assert stored(registered, "skipped", '{"running": "019b"}') == f"{skipped}: 019b"
+    assert stored(registered, "missed", '{"count": 3, "from": "2026-01-29T02:00:00Z"}') == (
+        "the fire time 2026-01-31 02:00:00 UTC and 2 before it were missed, because no process was at work "
+        "(missed_fire: once)"
+    )
+    refused = stored(registered, "refused", '{"error": "name: expected a text\\nmore"}')
+    assert refused == "the fire time 2026-01-31 02:00:00 UTC was refused: name: expected a text"
+
+
+def test_a_schedule_says_that_no_process_could_fire_it_or_that_it_is_overdue(plan: Plan, database_url: str) -> None:
+    with tasker.SyncApp(database_url, work=False) as program:
+        program.plans.register(plan)
+        program.schedules.create(NAME, KEYS)
+        assert program.schedules.get(NAME).sentence.endswith(
+            "; no process is at work that could fire it: start a worker or an orchestrator"
+        )
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute(
+                """insert into tasker.workers (worker_uuid, kind, host, pid, version, namespaces, concurrency, beat_at,
+                lease_until, started_at) values (gen_random_uuid(), 'worker', 'here', 1, '', '{}', 1, now(),
+                now() + interval '1 hour', now())"""
+            )
+            connection.execute("update tasker.timers set due_at = now() - interval '2 minutes' where kind = 's'")
+        assert "; it is overdue: " in program.schedules.get(NAME).sentence

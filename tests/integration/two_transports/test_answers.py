@@ -30,6 +30,7 @@ ANSWERS = [
     "v1/dlq/stats",
     "v1/doctor",
     "v1/events",
+    "v1/events/incoming",
     "v1/events/subscribers",
     "v1/handlers",
     "v1/handlers/shop",

@@ -69,6 +69,8 @@ async def holding_server() -> AsyncIterator[Holding]:
                 return  # who asked does not wait any more
             writer.write(reply(status.result(), ""))
             await writer.drain()
+        except asyncio.IncompleteReadError:
+            return  # a connection without a request
         finally:
             writer.close()
 

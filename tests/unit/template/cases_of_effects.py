@@ -225,61 +225,6 @@ EFFECTS = (
         "did you mean `id`?",
         top("input_schema: {properties: {customer: {}}}\nunique: {key: input.customers.id}"),
     ),
-    Case("T023", step("on_failure: «retry»"), "`skip_cascade`", step("on_failure: skip")),
-    Case(
-        "T150",
-        steps("- {name: a, handler: h, optional: true, «on_failure»: continue}"),
-        "keep one of them",
-        step("optional: true"),
-    ),
-    Case(
-        "T151",
-        steps("- {name: a, handler: h, on_failure: {run: «undp»}}\n- {name: undo, handler: h}"),
-        "did you mean `undo`?",
-        steps("- {name: a, handler: h, on_failure: {run: undo}}\n- {name: undo, handler: h}"),
-    ),
-    Case(
-        "T152",
-        steps(
-            "- {name: a, handler: h, on_failure: {run: undo}}\n- {name: b, handler: h, on_failure: {run: «undo»}}\n"
-            "- {name: undo, handler: h}"
-        ),
-        "already runs when `a` fails",
-        steps("- {name: a, handler: h, on_failure: {run: undo}}\n- {name: undo, handler: h}"),
-    ),
-    Case(
-        "T153",
-        steps("- {name: a, handler: h, for_each: input.x, on_failure: {run: «undo»}}\n- {name: undo, handler: h}"),
-        "has many instances",
-        steps("- {name: a, handler: h, for_each: input.x, on_failure: continue}"),
-    ),
-    Case(
-        "T154",
-        steps(
-            "- {name: a, handler: h, on_failure: {run: undo}}\n- {name: b, handler: h}\n"
-            "- {name: undo, handler: h, dependencies: [«b»]}"
-        ),
-        "runs when `a` fails",
-        steps("- {name: a, handler: h, on_failure: {run: undo}}\n- {name: undo, handler: h, dependencies: [a]}"),
-    ),
-    Case(
-        "T155",
-        steps("- {name: a, handler: h, on_failure: {run: undo}}\n- {name: undo, handler: h, «when»: input.x}"),
-        "exists only after a failure",
-        steps("- {name: a, handler: h, when: input.x, on_failure: {run: undo}}\n- {name: undo, handler: h}"),
-    ),
-    Case(
-        "T156",
-        steps(
-            "- {name: a, handler: h, on_failure: {run: undo}}\n- {name: b, handler: h}\n- {name: undo, handler: h}\n"
-            "- {name: c, handler: h, dependencies: [«b», undo]}"
-        ),
-        "make it a `type: deferred_convergence`",
-        steps(
-            "- {name: a, handler: h, on_failure: {run: undo}}\n- {name: b, handler: h}\n- {name: undo, handler: h}\n"
-            "- {name: c, handler: h, type: deferred_convergence, dependencies: [b, undo]}"
-        ),
-    ),
     Case(
         "T130",
         top("input_schema: {properties: {a: {}}, additionalProperties: false}\ndebounce: {key: «input.b», wait: 5s}"),

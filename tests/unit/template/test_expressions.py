@@ -250,3 +250,53 @@ def test_only_templates_with_expressions_load_their_modules(inputs: str, loaded:
     text = f"name: a\nnamespace: b\nversion: 1.0.0\nsteps:\n  - name: s\n    handler: h\n{inputs}"
     done = subprocess.run([sys.executable, "-c", PROGRAM], input=text, capture_output=True, text=True, check=True)
     assert bool(json.loads(done.stdout)) is loaded
+
+
+CONDITIONS_OF_YAML = [
+    ("when: 'x' == input.id", "when: \"'x' == input.id\"", "T090"),
+    ('when: "x" == input.id', "when: '\"x\" == input.id'", "T090"),
+    ("when: has(input.coupon) ? true : false", 'when: "has(input.coupon) ? true : false"', "T090"),
+    ("when: input.id == 'a: b'", "when: \"input.id == 'a: b'\"", "T090"),
+    ("when: ['a'].exists(x, x == input.id)", "when: \"['a'].exists(x, x == input.id)\"", "T090"),
+    ("when: {'a': true}.a", "when: \"{'a': true}.a\"", "T090"),
+    ("when: !has(input.coupon)", '"!has(input.coupon)"', "T008"),
+    ("for_each: ['a', 'b'].map(x, x)", "for_each: \"['a', 'b'].map(x, x)\"", "T090"),
+    ("for_each: [input.id] + ['b']", "for_each: \"[input.id] + ['b']\"", "T090"),
+]
+
+
+@pytest.mark.parametrize(("written", "quoted", "code"), CONDITIONS_OF_YAML)
+def test_condition_that_yaml_reads_otherwise_is_answered_with_quotes(written: str, quoted: str, code: str) -> None:
+    head = TEMPLATE.partition("      x: EXPRESSION")[0].replace("JOIN", "1").rpartition("    inputs:")[0]
+    problem, *others = compile_text(f"{head}    {written}\n").diagnostics
+    assert (problem.code, problem.column, others) == (code, len(written.partition(": ")[0]) + 7, [])
+    assert str(problem.hint).endswith(quoted)
+    key = written.partition(":")[0]
+    corrected = quoted if quoted.startswith(key) else f"{key}: {quoted}"
+    assert {each.code for each in compile_text(f"{head}    {corrected}\n").diagnostics} <= {"T079"}
+
+
+STYLES = [
+    ("x: '${input.idd}'", "idd"),
+    ("x: ['a', {y: '${input.idd}'}]", "idd"),
+    ("x: 'é😀 ${input.id} ${input.idd}'", "idd"),
+    ('x: "\\u00e9\\t ${input.idd}"', "idd"),
+    ("x: >-\n        some words\n        ${input.idd} and more", "idd"),
+    ("x: |\n        some words\n\n        ${input.idd}\n", "idd"),
+    ("x: 'it''s ${input.idd}'", "idd"),
+    ('x: "a\n        b ${input.idd}"', "idd"),
+    ("x: &text '${input.idd}'\n      y: *text", "idd"),
+    ("x: '$${input.idd} ${input.idd}'", "idd"),
+]
+
+
+@pytest.mark.parametrize(("written", "marked"), STYLES)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_mistake_has_its_place_in_every_style_of_yaml(written: str, marked: str, end: str) -> None:
+    text = TEMPLATE.replace("x: EXPRESSION", written).replace("JOIN", "1").replace("\n", end)
+    problem, *others = compile_text(text).diagnostics
+    offset = text.rindex(marked)
+    assert (problem.code, problem.length) == ("T091", len(marked))
+    assert problem.line == text.count("\n", 0, offset) + 1
+    assert problem.column == offset - text.rindex("\n", 0, offset)
+    assert {(each.line, each.column) for each in others} <= {(problem.line, problem.column)}

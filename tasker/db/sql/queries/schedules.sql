@@ -43,6 +43,7 @@ select jsonb_build_object('schedule_uuid', h.schedule_uuid, 'namespace', ns.name
     from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid and f.outcome <> 'queued'
     order by f.fire_at desc limit 1),
   'due_at', (select m.due_at from tasker.timers m where m.subject = h.schedule_uuid and m.kind = 's'),
+  'alive', exists (select from tasker.workers w where w.stopped_at is null and w.lease_until > tasker.now()),
   'now', tasker.now())
 from tasker.schedules h join tasker.task_namespaces ns using (namespace_id)
 where (%(namespace)s::text is null or ns.name = %(namespace)s)

@@ -281,6 +281,20 @@ def test_a_subscriber_goes_on_behind_what_it_acknowledged(lab: Lab) -> None:
     assert late == {"kept": False}
 
 
+def test_a_subscriber_that_is_stopped_before_it_exists_begins_with_the_events_to_come(lab: Lab) -> None:
+    for _ in range(2):
+        write(lab.one, ok(running(lab, declared("paid"))[1], {}))
+        lab.one.run_all()
+    page = lab.observer.core("events", {"limit": 100})
+    assert len(page["events"]) == 2
+    stop = {"name": "late", "stopped": {"by": "ann", "reason": "moving"}}
+
+    assert [lab.one.core("stop_subscriber", stop) for _ in range(2)] == [{"changed": True}, {"changed": False}]
+    assert lab.one.core("stop_subscriber", {**stop, "stopped": None}) == {"changed": True}
+    holder = {"name": "late", "holder": lab.one.worker, "lease_ms": 30_000}
+    assert lab.one.core("subscribe", holder) == {"position": page["last"]}
+
+
 def test_a_subscriber_that_is_told_to_read_again_does(lab: Lab) -> None:
     me = {"name": "billing", "holder": lab.one.worker, "lease_ms": 30_000}
     _, claim = running(lab, declared("one"), declared("two"))

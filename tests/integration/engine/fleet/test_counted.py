@@ -6,6 +6,7 @@ import pytest
 
 from tasker.db.sql_files import query
 from tests.support.engine_fixture import Item, Lab, retry
+from tests.support.random_plans import Spec
 
 READ = "select sum(seq_tup_read + idx_tup_fetch) from pg_stat_xact_user_tables where relname = 'workflow_steps'"
 STEPS = """insert into tasker.workflow_steps select (jsonb_populate_record(s, jsonb_build_object(
@@ -75,6 +76,21 @@ def test_what_waits_for_a_time_is_counted_by_kind_and_what_is_late_by_seconds(la
     assert timers(lab)["tasker_timers_late_seconds", "begin"] == pytest.approx(40, abs=1)
     assert timers(lab)["tasker_timers_late_seconds", "retry"] == pytest.approx(70, abs=1)
     assert timers(lab)["tasker_timers_late_seconds", "deadline"] == pytest.approx(40, abs=1)
+
+
+def test_steps_that_wait_without_a_worker_are_counted_by_kind(lab: Lab) -> None:
+    waits = {"on": "time", "for_seconds": 60}, {"on": "event", "events": [{"event": "x", "key": None}]}
+    lab.submit(lab.plan(*(Spec(str(n), wait=wait) for n, wait in enumerate(waits))), {}, {})
+    lab.one.call("due", lab.one.args())
+    event = {"namespace": lab.namespace, "name": "x", "payload": {}, "by": "test", "keep_ms": 1000}
+    lab.one.core("send_event", event)
+
+    rows = lab.two.connection.execute(query("fleet", "counted")).fetchall()
+
+    found = {(row.name, row.value): row.number for row in rows}
+    assert found["tasker_steps_suspended", "time"] == found["tasker_steps_suspended", "event"] == 2
+    assert found["tasker_timers_waiting", "wait"] == 2
+    assert found["tasker_incoming_events_unrouted", lab.namespace] == 1
 
 
 def test_the_age_of_the_queue_is_seen_behind_hundreds_of_delayed_tasks(lab: Lab) -> None:

@@ -123,12 +123,13 @@ def test_a_new_task_above_the_limit_is_cancelled(lab: Lab) -> None:
 
 def test_the_oldest_running_task_gives_way(lab: Lab) -> None:
     plan = single(lab, limit=2, on_limit="cancel_running")
-    tasks = submitted(lab, plan, *"xxx")
+    others, tasks = submitted(lab, plan, *"yy"), submitted(lab, plan, *"xxx")
     due(lab.one)
     due(lab.one)
 
     assert [lab.task(task).state for task in tasks] == ["cancelled", "steps_in_process", "steps_in_process"]
-    assert (permits(lab), waiting(lab)) == ([("x", 2)], [])
+    assert [lab.task(task).state for task in others] == ["steps_in_process"] * 2, "older, but of another customer"
+    assert (permits(lab), waiting(lab)) == ([("x", 2), ("y", 2)], [])
 
 
 def test_a_task_that_gives_way_is_cancelled_when_it_is_free(lab: Lab) -> None:
@@ -182,3 +183,16 @@ def test_a_task_without_a_value_of_its_key_fails_and_says_where(lab: Lab) -> Non
     assert lab.states(task)["a"] == "error"
     (error,) = lab.observer.rows("select error from tasker.step_failures")
     assert error[0]["error_type"] == "limit_key_missing"
+
+
+def test_the_permit_of_a_locked_task_goes_to_the_one_behind_it(lab: Lab) -> None:
+    first, second, third = submitted(lab, single(lab, Spec("a")), *"xxx")
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.tasks where task_uuid = %s for update", second)
+        finish(lab, first)
+        assert (lab.states(third)["a"], permits(lab)) == ("enqueued", [("x", 1)])
+
+    assert lab.states(second)["a"] == "pending"
+    finish(lab, third)
+    finish(lab, second)
+    assert (permits(lab), waiting(lab)) == ([], [])

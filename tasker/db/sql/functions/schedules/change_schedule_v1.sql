@@ -27,7 +27,7 @@ begin
     on conflict (namespace_id, template, name) do nothing returning schedule_uuid into v_id;
     if v_id is not null then
       perform tasker.set_schedule_timer(v_id, v_now);
-      return jsonb_build_object('schedule', v_id, 'changed', true);
+      return jsonb_build_object('changed', true);
     end if;
   end if;
   select * into v_old from tasker.schedules h
@@ -53,7 +53,7 @@ begin
     end if;
   elsif v_change = 'pause' then
     if v_old.paused is not null then
-      return jsonb_build_object('schedule', v_id, 'changed', false);
+      return jsonb_build_object('changed', false);
     end if;
     update tasker.schedules h set paused = jsonb_build_object('actor', p_args->>'actor', 'at', v_now,
       'reason', p_args->>'reason'),
@@ -61,7 +61,7 @@ begin
     perform tasker.set_schedule_timer(v_id, tasker.backfill_due(v_id));
   elsif v_change = 'resume' then
     if v_old.paused is null then
-      return jsonb_build_object('schedule', v_id, 'changed', false);
+      return jsonb_build_object('changed', false);
     end if;
     update tasker.schedules h set paused = null, anchor_at = v_now, revision = h.revision + 1,
       updated_at = v_now
@@ -89,10 +89,10 @@ begin
       where h.schedule_uuid = v_id;
       perform tasker.set_schedule_timer(v_id, v_now);
     end if;
-    return jsonb_build_object('schedule', v_id, 'changed', v_queued > 0, 'queued', v_queued);
+    return jsonb_build_object('changed', v_queued > 0, 'queued', v_queued);
   else
     raise exception 'there is no change %', v_change using errcode = 'invalid_parameter_value';
   end if;
-  return jsonb_build_object('schedule', v_id, 'changed', true);
+  return jsonb_build_object('changed', true);
 end
 $$;

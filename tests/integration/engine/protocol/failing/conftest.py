@@ -76,9 +76,9 @@ Begin = Callable[..., Story]
 def begin(orchestra: Orchestra) -> Begin:
     """Submits a task of these steps."""
 
-    def submit(steps: str, top: str = "") -> Story:
+    def submit(steps: str, top: str = "", **entry: Any) -> Story:
         plan = template(orchestra.lab, steps, top)
-        return Story(orchestra, plan, orchestra.lab.submit_one(plan))
+        return Story(orchestra, plan, orchestra.lab.submit_one(plan, **entry))
 
     return submit
 
