@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from time import monotonic
 from typing import Any, Literal, TypeVar
@@ -23,7 +24,7 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
-from tasker.simulation.run import SimulatedTask
+from tasker.simulation.run import SimulatedTask, value_at
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.plan import Plan, StepPlan
@@ -59,8 +60,10 @@ class StepCalls:
         """Evaluated `inputs` of the last attempt of each step that has some."""
         _check(plan, self._mocks, strictness)
 
-    def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
-        """Return the outcome of the step's next attempt."""
+    def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
+        """Return the outcome of the step's next attempt; None for a wait that never ends."""
+        if step.plan.wait is not None:
+            return self._events(task, step, step.plan.wait)
         attempt = self._attempt(task, step)
         mock = self._mocks.get(step.name, self._mocks.get(step.plan.name))
         takes = 0
@@ -75,6 +78,28 @@ class StepCalls:
                 return AttemptOutcome(Again(call.again_ms), takes)
         ending = self._ending(attempt, step, mock)
         return AttemptOutcome(_outcome(ending), takes)
+
+    def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
+        """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
+        mock = self._mocks.get(step.name)
+        if not isinstance(mock, Mock):
+            raise UsageError(
+                f"the step {step.name!r} waits for an event, and no mock says whether it comes",
+                hint="mock it: `mock.event(PAYLOAD, after='2h')`, `mock.no_event()`, or `{event: PAYLOAD}` in a file",
+            )
+        limit = None if wait["for_seconds"] is None else round(wait["for_seconds"] * 1000)
+        taken, at = [], 0
+        for call in mock.calls if wait["take"] == "all" else mock.calls[: wait["count"]]:
+            at += call.takes_ms
+            if limit is None or at < limit:
+                taken.append(_event(task, wait, call.event, at))
+        if wait["take"] == "all":
+            return None if limit is None else AttemptOutcome({"events": taken}, limit)
+        if len(taken) == wait["count"]:
+            return AttemptOutcome(taken[0] if wait["count"] == 1 else {"events": taken}, at)
+        if limit is None:
+            return None
+        return AttemptOutcome(Failure(f"no event {wait['events'][0]['event']} came", "wait_timed_out", False), limit)
 
     def _ending(self, attempt: Attempt, step: SimulatedStep, mock: Any) -> Success | Failure | Snooze:
         if not step.plan.has_handler and mock is None:
@@ -161,6 +186,7 @@ class StepCalls:
             max_attempts=max(1, step.plan.retry.max_attempts),
             correlation_id=CORRELATION,
             inputs=step.batch,
+            failures=_failures_above(task, step),
             ends_at=None if left is None else monotonic() + left / 1000,
         )
         return Attempt(
@@ -194,6 +220,43 @@ class _NoWrites:
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any]:
         return {}
+
+
+def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:
+    """Return an event as the result of a wait shows it; the first of several kinds that its schema fits."""
+    fitting = (each for each in wait["events"] if each["schema"] is None or not check_result(each["schema"], payload))
+    if (of := next(fitting, None)) is None:
+        raise UsageError(
+            f"the mocked payload fits no schema of the wait for {wait['events'][0]['event']}: {payload!r:.80}"
+        )
+    at = task.at + timedelta(milliseconds=task.now + after_ms)
+    key = None if of["key"] is None else value_at(of["key"], task.values, task.steps)[0]
+    return {
+        "event": of["event"],
+        "key": "" if key is None else str(key),
+        "payload": payload,
+        "event_uuid": TASK,
+        "sent_at": at.isoformat(),
+    }
+
+
+def _failures_above(task: SimulatedTask, step: SimulatedStep) -> dict[str, dict[str, Any]] | None:
+    """Return the failures of the steps above without which the task went on, as a handler asks for them."""
+    names = task.plan.above.of(step.plan.name)
+    gone = [other for name in names for other in task.instances(name) if other.settled is not None]
+    return {other.name: _error_of(other) for other in gone} or None
+
+
+def _error_of(step: SimulatedStep) -> dict[str, Any]:
+    if not step.failures:
+        return {"error_type": "skipped", "message": "a step above it failed"}
+    failure = step.failures[-1].failure
+    return {
+        "error_type": failure.error_type,
+        "message": failure.message,
+        "error_code": failure.error_code,
+        "attempt": step.attempts,
+    }
 
 
 def _limit(step: StepPlan) -> float:
@@ -256,6 +319,12 @@ def _problems(step: StepPlan, call: MockedCall, strictness: Strictness) -> list[
         return [f"the mock of {step.name!r} takes a route, and the step is {step.type}, not a decision"]
     if call.batches is not None and step.type.creates is not Creates.BATCHES:
         return [f"the mock of {step.name!r} cuts batches, and the step is {step.type}, not batchable"]
+    is_event = call.event is not None
+    if step.wait is not None and not is_event:
+        return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
+    if is_event:
+        waits = step.wait is not None and "events" in step.wait
+        return [] if waits else [f"the mock of {step.name!r} is an event, and the step does not wait for one"]
     schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
     if schema is None or call != MockedCall(call.result, takes_ms=call.takes_ms) or strictness == "none":
         return []

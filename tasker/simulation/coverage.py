@@ -37,9 +37,9 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[Item]:
     name = step.made_for or step.name
     if step.made_for is None:
         yield Item(name)
-        if step.has_handler:
+        if step.has_handler or "events" in (step.wait or {}):
             yield Item(name, FAILED)
-            if step.retry.retryable and step.retry.max_attempts > 1:
+            if step.has_handler and step.retry.retryable and step.retry.max_attempts > 1:
                 yield Item(name, RETRIED)
     if step.type.creates is Creates.BATCHES:
         yield from (Item(name, what) for what in BATCHES)

@@ -73,6 +73,9 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
+        if step.plan.wait is not None:  # its failure is that no event comes
+            failure = self._failing[name](step.attempts) if name in self._failing else None
+            return AttemptOutcome(_PERMANENT if failure else {"payload": {}, "events": []})
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.errors import UsageError
-from tasker.simulation.mocks import Mock, again_in, batched, fails, lost, result, route
+from tasker.simulation.mocks import Mock, again_in, batched, event, fails, lost, no_event, result, route
 from tasker.template.diagnostics import did_you_mean
 
-_KINDS = ("result", "fails", "route", "batches", "again_in", "lost")
+_KINDS = ("result", "fails", "route", "batches", "again_in", "lost", "event", "no_event")
 _FAILURE_KEYS = ("times", "retryable", "message", "code", "retry_after")
 EXPECTED = "expected one of " + ", ".join(f"{{{kind}: ...}}" for kind in _KINDS) + ", or a list of them"
 
@@ -28,7 +28,7 @@ def read_mock(value: Any, where: str) -> Mock:
     if not isinstance(value, Mapping) or len(kinds := [key for key in value if key in _KINDS]) != 1:
         raise UsageError(f"{where}: {EXPECTED}; found {json.dumps(value, default=str):.100}")
     kind = kinds[0]
-    known = (kind, "takes", *(_FAILURE_KEYS if kind == "fails" else ()))
+    known = (kind, "after" if kind == "event" else "takes", *(_FAILURE_KEYS if kind == "fails" else ()))
     for key in value:
         if key not in known:
             hint = did_you_mean(str(key), known) or f"its keys: {', '.join(known)}"
@@ -50,9 +50,13 @@ def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
             return batched(given, takes=takes)
         case "again_in":
             return again_in(given, takes=takes)
+        case "event":
+            return event(given, after=value.get("after", 0))
+        case "no_event" if given is True:
+            return no_event()
         case "lost" if isinstance(given, int) and given > 0:
             return lost(given, takes=takes)
-    expected = {"fails": "a type of failure", "route": "a list of steps", "batches": "a number"}.get(kind, "a number")
+    expected = {"fails": "a type of failure", "route": "a list of steps", "no_event": "true"}.get(kind, "a number")
     raise UsageError(f"{where}.{kind}: expected {expected}, found {json.dumps(given, default=str):.100}")
 
 

@@ -32,6 +32,8 @@ class MockedCall:
     """The handler asks to be called again after that time."""
     lost: bool = False
     """The worker dies during the call."""
+    event: Any = None
+    """Payload of an event for which the step waits; it comes `takes_ms` after the one before."""
     takes_ms: int = 0
 
     def result_for(self, plan: Plan, step: StepPlan) -> Any:
@@ -117,6 +119,16 @@ def again_in(time: Seconds, *, takes: Seconds = 0) -> Mock:
 def lost(times: int = 1, *, takes: Seconds = 0) -> Mock:
     """Return a mock whose worker dies during the first `times` calls; say with `.then` what follows."""
     return Mock((MockedCall(lost=True, takes_ms=_ms(takes)),) * times)
+
+
+def event(payload: Any = None, *, after: Seconds = 0) -> Mock:
+    """Return a mock of the event for which a step waits; say with `.then` which further ones come."""
+    return Mock((MockedCall(event={} if payload is None else payload, takes_ms=_ms(after)),))
+
+
+def no_event() -> Mock:
+    """Return a mock of an event that never comes."""
+    return Mock(())
 
 
 def mock_of(value: Any) -> Mock:

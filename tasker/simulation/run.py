@@ -35,8 +35,8 @@ MOST_ATTEMPTS = 1_000_000
 """Attempts of one run, after which it is stopped: a mock asks to be called again for ever."""
 
 
-Call = Callable[["SimulatedTask", SimulatedStep], AttemptOutcome]
-"""Calls the handler of a step, or what stands for it."""
+Call = Callable[["SimulatedTask", SimulatedStep], AttemptOutcome | None]
+"""Calls the handler of a step, or what stands for it; None: the step waits for an event that never comes."""
 
 
 class SimulatedTask:
@@ -148,7 +148,9 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = self._wait_ends(step.plan.wait)
+        ends = self._call(self, step) if step.plan.wait.get("events") else self._wait_ends(step.plan.wait)
+        if ends is None:
+            return
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
 
@@ -200,6 +202,7 @@ class SimulatedTask:
             self._free -= 1
             self._begin_attempt(step, _CLAIM)
             outcome = self._call(self, step)
+            assert outcome is not None
             number = step.number
             self._at(
                 self.now + outcome.takes_ms,
@@ -384,6 +387,20 @@ def start_time(
     """Return the time that `not_before` says, or the reason why it says none."""
     if "time" in place:
         return datetime.fromisoformat(place["time"])
+    found, where = value_at(place, values, steps)
+    if found is None:
+        return f"{where} has no value"
+    try:
+        moment = datetime.fromisoformat(str(found))
+    except ValueError:
+        return f"{where} is no time with a zone: {found!r}"
+    return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def value_at(
+    place: Mapping[str, Any], values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> tuple[Any, str]:
+    """Return the value at a place of the data, None if there is none, and the place as text."""
     found: Any = values
     parts, where = place.get("input", place.get("path", ())), "input"
     if "step" in place:
@@ -394,12 +411,8 @@ def start_time(
         try:
             found = found[part]
         except (KeyError, IndexError, TypeError):
-            return f"{where} has no value"
-    try:
-        moment = datetime.fromisoformat(str(found))
-    except ValueError:
-        return f"{where} is no time with a zone: {found!r}"
-    return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+            return None, where
+    return found, where
 
 
 def next_calendar_time(word: Mapping[str, Any], after: datetime) -> datetime:

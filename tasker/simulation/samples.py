@@ -8,7 +8,7 @@ from typing import Any
 from tasker.errors import UsageError
 from tasker.handlers.builtin import HANDLERS as PURE
 from tasker.simulation.coverage import branches_of
-from tasker.simulation.mocks import batched, route
+from tasker.simulation.mocks import Mock, batched, event, route
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
@@ -94,7 +94,11 @@ def sampled(plan: Plan, mocked: Collection[str]) -> dict[str, Any]:
     A decision takes all of its branches, a batchable step cuts two batches. Raises `UsageError` for a step whose
     `result_schema` no small value fits.
     """
-    steps = [step for step in plan.steps if step.has_handler and step.handler.callable not in PURE]
+    steps = [
+        step
+        for step in plan.steps
+        if (step.has_handler and step.handler.callable not in PURE) or "events" in (step.wait or {})
+    ]
     return {step.name: _mock(plan, step) for step in steps if step.name not in mocked}
 
 
@@ -105,6 +109,9 @@ def _mock(plan: Plan, step: StepPlan) -> Any:
         return batched(2)
     schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
     try:
+        if step.wait is not None:
+            arriving = event(sample(step.wait["events"][0]["schema"]))
+            return Mock(arriving.calls * step.wait["count"])
         return sample(schema)
     except ValueError as error:
         message = f"no small value fits the result_schema of {step.name!r}: {error}"

@@ -19,7 +19,7 @@ from tasker.template.durations import parse_duration
 
 _FILE_KEYS = ("template", "name", "input", "mocks", "cases")
 _CASE_KEYS = ("name", "input", "mocks", "expect")
-_EXPECT_KEYS = ("status", "route", "attempts", "inputs", "results", "failures", "duration")
+_EXPECT_KEYS = ("status", "outcome", "route", "attempts", "inputs", "results", "failures", "duration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,7 @@ def _duration(run: SimulatedRun, wanted: Any) -> list[str]:
 
 _DIFFERENCES = {
     "status": _status,
+    "outcome": lambda run, wanted: differences(wanted, run.outcome, "outcome"),
     "route": _route,
     "attempts": lambda run, wanted: _by_step(run, wanted, "attempts", lambda name: run.step(name).attempts),
     "inputs": lambda run, wanted: _by_step(run, wanted, "inputs", run.inputs),

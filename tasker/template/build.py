@@ -130,7 +130,6 @@ def _wait(draft: StepDraft) -> dict[str, Any] | None:
             {"event": event["event"], "key": event.get("key"), "schema": event.get("schema")}
             for event in values.get("events") or [values]
         ],
-        "on_timeout": values.get("on_timeout", "fail"),
         "take": values.get("take", "first"),
         "count": values.get("count", 1),
         "since": values.get("since", "task"),

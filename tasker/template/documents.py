@@ -32,6 +32,12 @@ class DocumentReading:
         if key is not None:
             self._keys[path] = key
 
+    def copy_marks(self, source: Path, target: Path) -> None:
+        """Give the values below `target` the positions of those below `source`."""
+        for marks in (self._values, self._keys):
+            below = [(path, marks[path]) for path in marks if path[: len(source)] == source]
+            marks.update({(*target, *path[len(source) :]): place for path, place in below})
+
     def mark_below(self, node: Node, path: Path) -> None:
         """Record the positions of everything in a value of any shape."""
         self.mark(path, node.location)
@@ -171,6 +177,9 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
         from tasker.template.wait_keys import result_of_wait  # it imports this module
 
         values = {**values, "result_schema": result_of_wait(type_.traits.waits, values)}
+        if "on_timeout" in values and "on_failure" not in values:
+            values["on_failure"] = values["on_timeout"]
+            reading.copy_marks(("steps", index, "on_timeout"), ("steps", index, "on_failure"))
     draft = StepDraft(index, values["name"], type_, tuple(dict.fromkeys(names)), values, reading)
     if draft.name == EVERY_STEP:
         hint = "`ALL` means every step in `environments`"

@@ -118,7 +118,7 @@ def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
             for event in wait["events"]
         ]
         several = {"events": events} if len(events) > 1 else events[0]
-        defaults = {"on_timeout": "fail", "take": "first", "count": 1, "since": "task"}
+        defaults = {"take": "first", "count": 1, "since": "task"}
         more = {key: wait[key] for key, value in defaults.items() if wait[key] != value}
         return {**several, "timeout": NEVER if seconds is None else duration_text(seconds), **more}
     end = dict(until) if until and "next" in until else _start_text(until)

@@ -207,8 +207,7 @@ class StepPlan:
     @property
     def served_by(self) -> str:
         """Handler, tags and slots that a worker needs for the step, in words (`tasker.served_by` in SQL)."""
-        noun = "tag" if len(self.requires) == 1 else "tags"
-        tags = f" with the {noun} {', '.join(self.requires)}" if self.requires else ""
+        tags = f" with the tag{'s'[: len(self.requires) - 1]} {', '.join(self.requires)}" if self.requires else ""
         slots = f" with {self.slots} slots" if self.slots > 1 else ""
         return f"{self.handler.callable}{tags}{slots}"
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from tasker.dataclasses import dataclass
 from tasker.template.documents import DocumentReading, Path
+from tasker.template.failure_keys import OnFailure
+from tasker.template.failure_words import FAIL_TASK
 from tasker.template.mapping import Key, Mapping, SchemaKey
 from tasker.template.names import MAX_NAME, NAME, NAME_RULE
 from tasker.template.schedules import Zone
@@ -107,7 +109,12 @@ WAIT_KEYS = (
     *OF_ONE_EVENT,
     Key("events", ListOf(AWAITED_EVENT, at_least_one=True), "Several events, of which the first one ends the wait."),
     Key("timeout", Timeout(), "How long the step waits for an event: `2h`, `3d`, or `never`."),
-    Key("on_timeout", Choice(("fail",)), "What happens when no event came in time.", default="fail"),
+    Key(
+        "on_timeout",
+        OnFailure(),
+        "What it means for the task that no event came in time, in the words of `on_failure`.",
+        default=FAIL_TASK,
+    ),
     Key("take", Choice(("first", "all")), "`all` collects every event until the `timeout`.", default="first"),
     Key(
         "count",

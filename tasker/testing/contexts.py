@@ -32,6 +32,8 @@ def step_context(
     attempt: int = 1,
     name: str = "step",
     resources: Mapping[str, Any] | None = None,
+    failures: Mapping[str, str] | None = None,
+    handles: str | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -44,9 +46,11 @@ def step_context(
         attempt: Number of the attempt, from 1.
         name: Name of the step.
         resources: What `context.resource` and `@uses` give the handler, by name.
+        failures: Error types that `context.failed` finds, by the step that failed or was skipped.
+        handles: Step whose failure creates this one, for `context.failure`.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
-    step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True)
+    step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
     claim = Claim(
         step_uuid=STEP,
         task_uuid=TASK,
@@ -60,6 +64,7 @@ def step_context(
         correlation_id=CORRELATION,
         inputs=None if batch is None else _batch_inputs(*batch),
         checkpoint=checkpoint,
+        failures=None if failures is None else {name: {"error_type": kind} for name, kind in failures.items()},
     )
     return StepContext.build(
         claim=claim,

@@ -94,5 +94,6 @@ async def test_subscribing_to_a_missing_queue_is_an_error(small: MemoryBackend) 
 
 @pytest.mark.parametrize("depth", [0, "many", True, None])
 def test_a_depth_that_makes_no_sense_is_refused(depth: object) -> None:
-    with pytest.raises(MessagingError, match="max_depth"):
+    with pytest.raises(MessagingError, match="max_depth") as error:
         create({"max_depth": depth})
+    assert not error.value.retryable

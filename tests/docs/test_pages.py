@@ -54,6 +54,12 @@ namespace: shop
 version: 1.0.0
 steps: [{name: remind, handler: remind}]
 """,
+    "docs/waiting.md": """
+name: settled
+namespace: shop
+version: 1.0.0
+steps: [{name: settled, type: wait_for_event, event: payment.settled, timeout: 2h}]
+""",
     "docs/schedules.md": (ROOT / "workflows" / "nightly_report" / "workflow.yaml").read_text("utf-8"),
     "docs/deadlines.md": """
 name: report

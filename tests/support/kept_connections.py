@@ -92,9 +92,12 @@ class KeptConnections:
 
 
 def _asked(server: pq.abc.PGconn, statements: bytes) -> pq.ExecStatus:
-    server.nonblocking = 0
-    status = pq.ExecStatus(server.exec_(statements).status)
-    server.nonblocking = 1
+    try:
+        server.nonblocking = 0
+        status = pq.ExecStatus(server.exec_(statements).status)
+        server.nonblocking = 1
+    except psycopg.OperationalError:
+        return pq.ExecStatus.FATAL_ERROR
     return status
 
 

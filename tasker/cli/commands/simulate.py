@@ -141,7 +141,8 @@ def _run_text(run: SimulatedRun) -> str:
     critical = " > ".join(f"{name} {shown_time(time)}" for name, time in times)
     lines = [table(("at", "step", "state", "attempts", "why"), rows), ""]
     lines += [f"warning: {warning}" for warning in run.warnings]
-    lines.append(f"{run.status} after {shown_time(run.duration_ms)}; critical path: {critical or 'none'}")
+    ended = f"{run.status} ({run.outcome})" if run.outcome else run.status
+    lines.append(f"{ended} after {shown_time(run.duration_ms)}; critical path: {critical or 'none'}")
     return "\n".join(lines)
 
 

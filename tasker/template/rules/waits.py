@@ -75,6 +75,9 @@ def _check_events(step: StepDraft) -> None:
     if not step.reading.has(*step.path, "timeout"):
         hint = "write `timeout: 2h`, or `timeout: never` for a wait without an end"
         step.report("T099", f"`{step.name}` has no `timeout`", step.location("type"), hint)
+    place = step.reading.key(*step.path, "on_failure")
+    if "on_timeout" in values and place != step.reading.key(*step.path, "on_timeout"):
+        step.report("T144", "`on_timeout` and `on_failure` both say what a timeout means", place, "keep one of them")
     if values.get("take") == "all" and values.get("timeout") == NEVER:
         hint = "write a duration: the events that came until then are the result"
         step.report("T144", "`take: all` collects until the `timeout`", step.location("timeout"), hint)

@@ -146,6 +146,40 @@ def test_random_graphs_with_failures_end_alike(
     assert of_run(run) == of_report(report, paths)
 
 
+WORDS = ("fail_task", "continue", "skip_cascade", "skip_cascade", "optional")
+
+
+@st.composite
+def cases_with_words(draw: st.DrawFn) -> tuple[Scenario, Failures]:
+    """A scenario whose steps have failure words; some fail for good."""
+    scenario, _ = draw(cases())
+    steps = tuple(replace(step, on_failure=draw(st.sampled_from(WORDS))) for step in scenario.plan.steps)
+    failing = draw(st.sets(st.sampled_from([step.name for step in steps]), min_size=1, max_size=4))
+    return replace(scenario, plan=replace(scenario.plan, steps=steps)), dict.fromkeys(failing, (1, True))
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=cases_with_words())
+def test_random_graphs_with_failure_words_end_alike(
+    loop: asyncio.Runner, app: tasker.App, database_url: str, case: tuple[Scenario, Failures]
+) -> None:
+    """Whether a step was created before it was skipped depends on the order; what completes, and the end, do not."""
+    scenario, failures = case
+    plan: Plan = replace(scenario.plan, name=f"case_{next(CASES)}")
+    Scripted.results, Scripted.failures = scenario.results, failures
+
+    run = simulate(plan, {}, mocks_of(replace(scenario, plan=plan), failures))
+    report = loop.run(app.run(plan, {}, timeout=60))
+
+    with psycopg.connect(database_url) as database:
+        broken = database.execute("select * from tasker.violations_v1('{}')").fetchall()
+    assert broken == []
+    assert (run.status, run.outcome) == (report.status, report.outcome)
+    assert {s.name for s in run.steps.values() if s.state == "complete"} == {
+        s.name for s in report.steps.values() if s.state == "complete"
+    }
+
+
 @pytest.mark.parametrize("folder", [path.parent.name for path in sorted(WORKFLOWS.glob("*/input.json"))])
 def test_each_example_takes_the_same_route(module_database_url: str, folder: str) -> None:
     workflow = workflow_of(WORKFLOWS / folder)

@@ -99,7 +99,11 @@ def test_resource_reads_only_unless_it_says_otherwise(resource: Any, postgresql:
     assert ran(resource(), "select count(*) as n from invoices")["rows"] == [{"n": 3}]
 
 
-SEVERAL = ["select 1 as a; delete from invoices", "values (1); values (2)", "delete from invoices where 1 = 0; select 1"]
+SEVERAL = [
+    "select 1 as a; delete from invoices",
+    "values (1); values (2)",
+    "delete from invoices where 1 = 0; select 1",
+]
 
 
 @pytest.mark.parametrize("read_only", [True, False])

@@ -210,6 +210,11 @@ def test_a_status_is_classified(status: int, error_type: str, retryable: bool) -
     assert failed.metadata["status_code"] == status
 
 
+def test_only_these_statuses_are_tried_again() -> None:
+    retryable = [status for status in range(400, 600) if ApiResponse(httpx.Response(status)).is_retryable]
+    assert retryable == [408, 429, *range(500, 505)]
+
+
 def test_a_failure_names_the_call_without_its_query() -> None:
     assert Api().api_failure(response(404)).error_message == "GET https://api.example.com/users answered 404"
 

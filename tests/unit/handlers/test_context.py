@@ -194,3 +194,12 @@ def test_a_context_has_the_token_of_its_claim_and_none_outside_of_a_worker() -> 
     assert made.fencing_token == 7
     made._claim = None
     assert made.fencing_token == 0
+
+
+def test_failures_above_are_read_by_name() -> None:
+    made = step_context(failures={"pay": "declined"}, handles="pay")
+
+    assert (made.failed("pay"), made.failed("ship")) == (made.failure, None)
+    assert made.failure is not None
+    assert (made.failure.step, made.failure.error_type) == ("pay", "declined")
+    assert step_context().failure is None

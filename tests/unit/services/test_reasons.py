@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tasker.views.explain_reasons import REASONS, filled
+from tasker.views.explanation import words_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "why-does-it-not-move.md"
 
@@ -23,3 +25,14 @@ def test_the_page_has_a_row_for_each_reason() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
 
     assert sorted(rows) == sorted(REASONS)
+
+
+def test_remedy_of_an_unserved_step_names_its_plugin() -> None:
+    def remedy(**values: object) -> str:
+        words = words_of({"refused_by": ["w1"], **values}, datetime(2026, 1, 1, tzinfo=UTC), UTC)
+        return filled(REASONS["unserved"].remedy, {"db": "", **words})
+
+    assert remedy(handlers=["tasker.sql"], lacking=["orders"]).startswith(
+        "start a worker that has the handler (plugin sql) and the resource orders;"
+    )
+    assert remedy(handlers=["pay"]).startswith("start a worker that has the handler; list")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tasker.template.compile import compile_text
+from tasker.template.failure_words import DEAD, SKIPPED
 from tasker.template.plan import Plan
 from tasker.testing.simulation import mock, simulate
 from tests.support.model.failing import drawn, end_of, expected, text
+from tests.support.random_plans import Scenario, scenarios
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -21,7 +27,7 @@ def compiled(steps: str) -> Plan:
 
 
 def test_random_words_end_as_the_naive_model_says() -> None:
-    for seed in range(300):
+    for seed in range(100):
         random = Random(seed)
         graph = drawn(random)
         failing = {name for name in graph if random.random() < 0.45}
@@ -51,3 +57,24 @@ def test_failure_branch_is_created_and_joined() -> None:
     failed = simulate(plan, {}, mocks, at=START)
     assert (failed.route, failed.outcome) == (["pay", "refund", "close"], "partial")
     assert failed.why("ship").startswith("it was skipped")
+
+
+@given(scenarios(), st.data())
+def test_tasks_whose_steps_may_fail_always_end(scenario: Scenario, data: st.DataObject) -> None:
+    """Decisions, batches, convergences in any mixture: nothing waits for ever, nothing runs below a dead step."""
+    word = st.sampled_from(("continue", "skip_cascade", "optional"))
+    words = {step.name: data.draw(word) for step in scenario.plan.steps}
+    failing = data.draw(st.sets(st.sampled_from([*words])))
+    plan = replace(scenario.plan, steps=tuple(replace(s, on_failure=words[s.name]) for s in scenario.plan.steps))
+    mocks = {name: mock.result(scenario.results.get(name, {})) for name in words}
+    mocks |= {name: mock.fails("Broken", retryable=False) for name in failing}
+
+    run = simulate(plan, {}, mocks, at=START)
+
+    assert run.status == "complete"
+    for step in run.steps.values():
+        dead = [run.steps[name].settled in DEAD for name in step.parents]
+        if step.settled == SKIPPED:
+            assert all(dead) if step.plan.type.converges else any(dead)
+        else:
+            assert not (dead and all(dead)) if step.plan.type.converges else not any(dead)

@@ -257,3 +257,60 @@ def test_a_wait_ends_at_the_next_named_day() -> None:
     plan = plan_with("{name: a, type: wait, until: {next: monday, at: '09:00', timezone: Europe/Berlin}}")
     run = simulate(plan, {}, at=START)  # a Sunday
     assert run.results["a"] == {"waited_until": "2026-03-02T08:00:00+00:00"}
+
+
+def test_a_task_goes_on_without_a_step_as_its_word_says() -> None:
+    plan = plan_with(
+        "{name: a, handler: h, on_failure: continue}",
+        "{name: b, dependencies: [a], handler: h}",
+        "{name: c, handler: h, on_failure: skip_cascade}",
+        "{name: d, dependencies: [c], handler: h}",
+        "{name: e, handler: h, on_failure: {run: f}}",
+        "{name: f, handler: h}",
+        "{name: end, type: deferred, dependencies: [b, d, e, f], handler: h}",
+    )
+    gone = mock.fails("gone", retryable=False)
+    seen: dict[str, Any] = {}
+
+    def reads(context: Any) -> dict[str, Any]:
+        seen.update(a=context.failed("a"), e=context.failure)
+        return {}
+
+    mocks = {"a": gone, "b": reads, "c": gone, "d": {}, "e": gone, "f": {}, "end": {}}
+    run = simulate(plan, {}, mocks)
+    assert (run.status, run.outcome) == ("complete", "partial")
+    assert_route(run, "a", "c", "e", "b", "f", "end")
+    assert run.why("d") == "it was skipped: a step above it failed, and `on_failure` skips what depends on it"
+    assert (seen["a"].error_type, seen["e"]) == ("gone", None)
+    fine = simulate(plan, {}, {**mocks, "a": {}, "c": {}, "e": {}, "b": {}})
+    assert (fine.status, fine.outcome) == ("complete", None)
+    assert fine.why("f") == "it runs only if e fails"
+
+
+def test_an_event_comes_in_time_or_not_at_all() -> None:
+    plan = plan_with(
+        "{name: paid, type: wait_for_event, event: payment.settled, key: input.order, timeout: 2h, "
+        "schema: {type: object, required: [amount]}}",
+        "{name: ship, dependencies: [paid], handler: h}",
+    )
+    run = simulate(plan, {"order": "S-1"}, {"paid": mock.event({"amount": 12}, after="1h"), "ship": {}}, at=START)
+    assert (run.status, run.duration_ms) == ("complete", 3_600_000)
+    assert_results(run, paid={"key": "S-1", "payload": {"amount": 12}, "sent_at": "2026-03-01T01:00:00+00:00"})
+    for late in (mock.event({"amount": 12}, after="3h"), mock.no_event()):
+        run = simulate(plan, {"order": "S-1"}, {"paid": late, "ship": {}}, at=START)
+        assert (run.status, run.step("paid").error_type, run.duration_ms) == ("error", "wait_timed_out", 7_200_000)
+    with pytest.raises(UsageError, match=r"fits no schema of the wait for payment\.settled"):
+        simulate(plan, {"order": "S-1"}, {"paid": mock.event({}), "ship": {}})
+    with pytest.raises(UsageError, match="no mock says whether it comes"):
+        simulate(plan, {"order": "S-1"}, {"ship": {}})
+    assert simulate(plan, {"order": "S-1"}, {"paid": mock.event({"amount": 1})}, mock_all=True).status == "complete"
+
+
+def test_several_events_are_collected() -> None:
+    plan = plan_with("{name: bids, type: wait_for_event, event: bid, timeout: 1d, take: all}")
+    bids = (
+        mock.event({"n": 1}, after="1h").then(mock.event({"n": 2}, after="1h")).then(mock.event({"n": 3}, after="2d"))
+    )
+    run = simulate(plan, {}, {"bids": bids})
+    assert [each["payload"]["n"] for each in run.results["bids"]["events"]] == [1, 2]
+    assert run.duration_ms == 86_400_000

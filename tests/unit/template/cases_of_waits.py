@@ -45,5 +45,8 @@ WAITS = (
         event("event: x, key: steps.a.id, timeout: 2h"),
     ),
     Case("T060", event("event: x, timeout: «2»"), "2s", EVENT),
+    Case("T144", event("event: x, timeout: 2h, on_timeout: fail, «on_failure»: continue"), "keep one", EVENT),
+    Case("T151", event("event: x, timeout: 2h, on_timeout: {run: «c»}"), "no step `c`", EVENT),
+    Case("T023", event("event: x, timeout: 2h, on_timeout: «stop»"), "expected", EVENT),
     Case("T061", wait("until: «steps.b.at»"), "above", wait("until: steps.a.at")),
 )

@@ -351,10 +351,11 @@ create table tasker.step_waits (
   primary key (workflow_step_uuid, token, nth)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
-create index step_waits_of_task on tasker.step_waits (task_uuid);
+create index step_waits_of_task on tasker.step_waits (task_uuid);   -- cancel_v1, prune_v1, waiting_for
 -- unmatched_v1: the waits of an event, and those that have not looked for theirs
 create index step_waits_for_event on tasker.step_waits (namespace_id, event, key)
   where ended_at is null and event is not null;
+-- unmatched_v1, due_v1
 create index step_waits_unprobed on tasker.step_waits (since) where not probed and ended_at is null;
 
 -- Events that were sent to steps that wait for them. An event and the wait for it may commit in any order, also at the
@@ -375,13 +376,15 @@ create table tasker.incoming_events (
   routed_at    timestamptz,                -- when waits were first looked for; null: to do
   taken_by     uuid                        -- the step that took an exclusive one
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+-- send_event_v1
 create unique index incoming_events_once on tasker.incoming_events (namespace_id, name, dedupe_id)
   where dedupe_id is not null;
 -- unmatched_v1: the events of a wait; and lists
 create index incoming_events_of_key on tasker.incoming_events (namespace_id, name, key, event_uuid)
   where taken_by is null;
+-- unmatched_v1, due_v1
 create index incoming_events_unrouted on tasker.incoming_events (event_uuid) where routed_at is null;
-create index incoming_events_by_expiry on tasker.incoming_events (expires_at);
+create index incoming_events_by_expiry on tasker.incoming_events (expires_at);   -- prune_incoming_events_v1
 
 -- What became of an event at a wait: it was taken (the first one ends a wait, unless it collects), or its payload did
 -- not fit. Deleted with the task.
@@ -394,7 +397,7 @@ create table tasker.wait_events (
   problem    text,                         -- why it was refused; null: it was taken
   primary key (workflow_step_uuid, token, event_uuid)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
-create index wait_events_of_task on tasker.wait_events (task_uuid);
+create index wait_events_of_task on tasker.wait_events (task_uuid);   -- prune_v1
 create index wait_events_of_event on tasker.wait_events (event_uuid);   -- prune_incoming_events_v1
 
 

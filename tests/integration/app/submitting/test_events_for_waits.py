@@ -78,6 +78,23 @@ def test_a_payload_that_does_not_fit_is_left_and_explained(app: tasker.SyncApp, 
     assert app.wait(task, timeout=60).status == "complete"
 
 
+@pytest.mark.parametrize(
+    ("word", "status", "ran"),
+    [("fail", "error", []), ("continue", "complete", ["ship"]), ("{run: escalate}", "complete", ["escalate"])],
+)
+def test_a_timeout_is_a_failure_path(app: tasker.SyncApp, word: str, status: str, ran: list[str]) -> None:
+    text = PAID.replace("timeout: 2h", f"timeout: 50ms\n    on_timeout: {word}")
+    text = text.replace("paid ${string(steps.paid.payload.amount)}", "x")
+    text += "  - {name: escalate, handler: greet}\n" if "run" in word else ""
+    (plan,) = compile_text(text).plans
+
+    report = app.run(plan, {"order": "7", "name": "x"}, timeout=60)
+
+    assert (report.status, report.steps["paid"].state) == (status, "error")
+    assert [name for name, step in report.steps.items() if step.state == "complete"] == ran
+    assert report.steps["paid"].failures[-1]["error_type"] == "wait_timed_out"
+
+
 def test_the_same_dedupe_id_is_dropped(app: tasker.SyncApp, order: Plan) -> None:
     app.plans.register(order)
     first, second = (

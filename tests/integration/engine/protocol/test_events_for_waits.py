@@ -329,6 +329,21 @@ def test_a_wait_for_all_events_ends_with_those_that_came_until_its_timeout(lab: 
     assert sorted(event["payload"]["n"] for event in result(lab)["events"]) == [0, 1, 2]
 
 
+def test_a_wait_collects_no_more_than_a_result_holds(lab: Lab) -> None:
+    task = waiting(lab, wait=awaited(take="all"))
+    for n in range(2):
+        send(lab.one, payload={"n": n})
+    lab.observer.execute("update tasker.incoming_events set bytes = 10000000")
+
+    assert match(lab.one) == 1
+
+    assert pairs(lab.one)["pairs"] == []
+    lab.one.set_time(HOUR + 1, NOON)
+    due(lab.one)
+    assert lab.states(task)["b"] == "complete"
+    assert len(result(lab)["events"]) == 1
+
+
 def test_an_event_for_very_many_waits_is_given_to_all_of_them_in_parts(lab: Lab) -> None:
     lab.one.set_time(0, NOON)
     plan = lab.plan(Spec("b", wait=awaited()), name="paid")

@@ -14,6 +14,8 @@ declare
   v_event tasker.incoming_events;
   v_wait jsonb;
   v_count int;
+  v_problem text;
+  v_most_bytes constant int := 16777216;   -- of one result
   v_result jsonb;
   v_answer jsonb := '{}';
 begin
@@ -32,10 +34,14 @@ begin
   if v_wait is null then
     return '{"matched": false}';
   end if;
-  insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, task_uuid, at)
-  values (v_step, v_token, v_event.event_uuid, (p_args->>'task')::uuid, v_now)
+  v_problem := case when (select sum(e.bytes) from tasker.wait_events x
+      join tasker.incoming_events e using (event_uuid) where x.workflow_step_uuid = v_step
+      and x.token = v_token and x.problem is null) + v_event.bytes > v_most_bytes
+    then 'the payloads that the wait has collected are too large together' end;
+  insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, task_uuid, at, problem)
+  values (v_step, v_token, v_event.event_uuid, (p_args->>'task')::uuid, v_now, v_problem)
   on conflict do nothing;
-  if not found then
+  if not found or v_problem is not null then
     return '{"matched": false}';
   end if;
   update tasker.incoming_events e set taken_by = case when v_event.exclusive then v_step end,
