@@ -18,6 +18,8 @@ grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step
   {orchestrator}, {api};
 grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes,
   tasker.limit_buckets to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.incoming_events, tasker.wait_events to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves,
   tasker.task_moves, tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
@@ -107,6 +109,8 @@ grant select (workflow_step_uuid, task_uuid, namespace_id, rank, paused, unserve
   on tasker.ready_backlog to {exporter};
 grant select (namespace_id, round) on tasker.flow_turns to {exporter};
 grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};
+grant select (kind, ended_at) on tasker.step_waits to {exporter};
+grant select (namespace_id, routed_at) on tasker.incoming_events to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};
 grant select (failure_id, task_uuid, workflow_step_uuid, attempt, created_at)
