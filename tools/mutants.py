@@ -144,8 +144,8 @@ def _forget_compiled(mutant: Mutant, copy: Path) -> None:
 
 
 def _run(mutant: Mutant, copy: Path, programs: Programs) -> int:
-    folders = (copy, copy / "backends", copy / "plugins")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    paths = [copy, *(copy / folder for folder in ("backends", "plugins"))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     # also on the second server: what grows is counted there, where rows and pages are told
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not long"]
     command += mutant.tests

@@ -15,7 +15,14 @@ from typing import Any
 from uuid import uuid4
 
 from tasker.dataclasses import dataclass
-from tasker.errors import AuthenticationError, ConfigurationError, NotFoundError, PermanentError, RetryableError
+from tasker.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    NotFoundError,
+    PermanentError,
+    RetryableError,
+    TaskerError,
+)
 from tasker.handlers.builtin import INVALID_INPUTS, BuiltinHandler
 from tasker.handlers.context import StepContext
 from tasker.handlers.results import StepHandlerResult
@@ -141,6 +148,11 @@ def _failures(path: str) -> Iterator[None]:
         message = f"{path}: {error.strerror or type(error).__name__}"
         if error.strerror == os.strerror(36):  # ENAMETOOLONG
             raise PermanentError(message, error_code="invalid_path") from None
+        raise RetryableError(message, error_code="files_unavailable") from None
+    except (TaskerError, TypeError, KeyError, AttributeError):
+        raise
+    except Exception as error:  # each object store has exceptions of its own
+        message = f"{path}: {type(error).__name__}: {error}"
         raise RetryableError(message, error_code="files_unavailable") from None
 
 

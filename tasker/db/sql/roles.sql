@@ -18,8 +18,6 @@ grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step
   {orchestrator}, {api};
 grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes,
   tasker.limit_buckets to {worker}, {orchestrator}, {api};
-grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.incoming_events, tasker.wait_events to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves,
   tasker.task_moves, tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
@@ -32,6 +30,11 @@ grant usage on sequence tasker.domain_event_positions to {worker}, {orchestrator
 grant insert, update, delete on tasker.parked_events to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.event_subscribers to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrator}, {api};
+
+-- Waits: every write of a task begins and ends them, and every process looks for the events of others.
+grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
+grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};   -- sweeps prune them
+grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
 -- failure burst.
@@ -83,8 +86,8 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.refused_results, tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays,
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
-  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces,
-  tasker.step_waits to {orchestrator};
+  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events
+  to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 

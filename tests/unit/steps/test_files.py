@@ -136,6 +136,29 @@ def test_failures_are_permanent(bucket: Any, settings: Any, action: str, inputs:
     assert (error.retryable, error.error_code) == (False, code)
 
 
+class Unreachable:
+    """A file system whose service is down, and reports it in its own way."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def info(self, path: str) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable", "code"),
+    [
+        (type("EndpointConnectionError", (Exception,), {})("no route"), True, "files_unavailable"),
+        (OSError(5, "Input/output error"), True, "files_unavailable"),
+        (PermissionError("expired token"), False, "access_denied"),
+    ],
+)
+def test_unreachable_service_is_retried_and_refused_access_is_not(error: Exception, retryable: bool, code: str) -> None:
+    found = failure(FilesResource(Unreachable(error), "bucket", False), "read", path="a")
+    assert (found.retryable, found.error_code) == (retryable, code)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
