@@ -18,8 +18,6 @@ grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step
   {orchestrator}, {api};
 grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes,
   tasker.limit_buckets to {worker}, {orchestrator}, {api};
-grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.incoming_events, tasker.wait_events to {worker}, {orchestrator}, {api};
 grant insert on tasker.dynamic_edges, tasker.step_inputs, tasker.step_failures, tasker.step_moves,
   tasker.task_moves, tasker.refused_results, tasker.poison_messages to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_namespaces to {worker}, {orchestrator}, {api};
@@ -35,7 +33,8 @@ grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrat
 
 -- Waits: every write of a task begins and ends them, and every process looks for the events of others.
 grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};   -- sweeps prune them
+-- sweeps prune them
+grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
