@@ -77,7 +77,7 @@ class SimulatedStep:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether the steps that depend on it do not wait for it any more."""
+        """True if the steps that depend on it do not wait for it any more."""
         return self.settled is not None or self.state in DONE
 
     @property
