@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What an exploration has found."""
+    """Result of an exploration."""
 
     routes: int
     """Ways through the graph."""

@@ -33,7 +33,8 @@ grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrat
 
 -- Waits: every write of a task begins and ends them, and every process looks for the events of others.
 grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
-grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};   -- sweeps prune them
+-- sweeps prune them
+grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
@@ -107,6 +108,8 @@ grant select (workflow_step_uuid, task_uuid, namespace_id, rank, paused, unserve
   on tasker.ready_backlog to {exporter};
 grant select (namespace_id, round) on tasker.flow_turns to {exporter};
 grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};
+grant select (kind, ended_at) on tasker.step_waits to {exporter};
+grant select (namespace_id, routed_at) on tasker.incoming_events to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};
 grant select (failure_id, task_uuid, workflow_step_uuid, attempt, created_at)
