@@ -55,7 +55,11 @@ class IncomingEvents:
         sent = sent_event(answer, namespace)
         if sent.duplicate:
             return sent
-        return SentEvent(sent.event_uuid, False, await self._matcher.match(sent.event_uuid))
+        if matched := await self._matcher.match(sent.event_uuid):
+            return SentEvent(sent.event_uuid, False, matched)
+        event = {"event": sent.event_uuid}
+        ((taken, refused),) = await self._engine.connection.execute(query("events", "waits_of_event"), event)
+        return SentEvent(sent.event_uuid, False, taken, 0 if taken else refused)
 
     async def list(
         self,
