@@ -61,8 +61,12 @@ class IncomingEvents:
             matched = await self._matcher.match(sent.event_uuid)
         except DatabaseError as error:  # the event is stored: an error would have it sent again
             _log.warning("event_not_matched event=%s: left to the timekeeper: %s", sent.event_uuid, error)
-            matched = 0
-        return SentEvent(sent.event_uuid, False, matched)
+            return sent
+        if matched:
+            return SentEvent(sent.event_uuid, False, matched)
+        event = {"event": sent.event_uuid}
+        ((taken, refused),) = await self._engine.connection.execute(query("events", "waits_of_event"), event)
+        return SentEvent(sent.event_uuid, False, taken, 0 if taken else refused)
 
     async def list(
         self,

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import tasker
+from tasker.cli.commands.event_sending import sent_text
 from tasker.errors import NotStorable, UsageError
 from tasker.template import compile_text
 from tasker.template.plan import Plan
@@ -68,7 +69,10 @@ def test_an_event_in_a_transaction_of_the_caller_counts_from_its_commit(app: tas
 def test_a_payload_that_does_not_fit_is_left_and_explained(app: tasker.SyncApp, order: Plan) -> None:
     task = waits(app, order, "7")
 
-    assert app.send_event("caller", "payment.settled", {"amount": "12"}, key="7").matched == 0
+    sent = app.send_event("caller", "payment.settled", {"amount": "12"}, key="7")
+    assert (sent.matched, sent.refused) == (0, 1)
+    assert "its payload does not fit the schema of 1 step that waits for it" in sent_text(sent)
+    assert "no step waits for it now" in sent_text(app.send_event("caller", "payment.settled", key="8"))
 
     reason = next(reason for reason in app.tasks.explain(task).reasons if reason.reason == "waits_event")
     assert reason.sentence(UTC).startswith("waits for the event payment.settled with the key 7 until ")
