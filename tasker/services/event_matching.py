@@ -1,7 +1,7 @@
 """Matching of incoming events with the steps that wait for them.
 
-An event and its wait commit in any order. Whoever has committed one looks for the other, and what was not looked at is
-in an index of its own, so that the timekeeper finds within a second what a crash has left (`tasker.unmatched_v1`).
+An event and its wait commit in any order. After its commit, each side searches for the other. Unmatched ones are in an
+index, so after a crash the timekeeper finds them within a second (`tasker.unmatched_v1`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tasker.errors import LockTimeout, PlanUnreadable, StatementTimeout
 from tasker.template.schema_check import check_result
 
 PAIRS, EVENTS = 200, 200
-"""Pairs of one read, and events and waits that it looks at."""
+"""Maximum number of pairs of one read, and of the events and waits that it searches."""
 ROUNDS = 50
 """Reads of one pass; the next pass continues."""
 MOST_SHOWN = 500
@@ -45,7 +45,7 @@ class EventMatcher:
         self._engine, self._plans, self._on_advanced = engine, plans, on_advanced
 
     async def match(self, event_uuid: str | None = None) -> int:
-        """Match what has not been looked at; return how many waits took an event, or that event.
+        """Match unmatched events and waits; return how many waits took an event, or how many took `event_uuid`.
 
         What cannot be written now, such as the wait of a task that another transaction has locked for long, is left to
         the next pass, and stops no other. Raises `DatabaseError`.

@@ -91,7 +91,7 @@ def test_an_event_from_before_the_task_does_not_count(lab: Lab) -> None:
     assert lab.states(task)["b"] == "in_progress"
 
 
-def test_an_event_that_nobody_looked_for_yet_counts_for_a_task_that_is_created_after_it(lab: Lab) -> None:
+def test_unmatched_event_counts_for_a_task_created_after_it(lab: Lab) -> None:
     lab.submit_one(lab.chain(1))
     send(lab.one)
 
@@ -114,7 +114,7 @@ def test_a_wait_for_any_event_takes_one_from_before_its_task(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("last", ["event", "wait"])
-def test_whoever_commits_last_sees_both(lab: Lab, last: str) -> None:
+def test_later_commit_of_event_and_wait_matches_both(lab: Lab, last: str) -> None:
     """Neither sees the other while both are open, and who commits first finds nothing."""
     lab.one.set_time(0, NOON)
     lab.two.set_time(0, NOON)
@@ -140,7 +140,7 @@ def test_whoever_commits_last_sees_both(lab: Lab, last: str) -> None:
 
 
 @pytest.mark.parametrize("dies", ["sender", "both", "in between"])
-def test_a_death_between_commit_and_look_leaves_it_to_the_timekeeper(lab: Lab, dies: str) -> None:
+def test_timekeeper_matches_after_a_crash_between_commit_and_match(lab: Lab, dies: str) -> None:
     task = waiting(lab)
     if dies == "sender":
         match(lab.one)
@@ -156,7 +156,7 @@ def test_a_death_between_commit_and_look_leaves_it_to_the_timekeeper(lab: Lab, d
     assert "unmatched" not in due(lab.two)
 
 
-def test_a_look_that_is_repeated_after_a_death_gives_an_event_once(lab: Lab) -> None:
+def test_match_repeated_after_a_crash_gives_an_event_once(lab: Lab) -> None:
     task = waiting(lab)
     send(lab.one)
     found = pairs(lab.one)
@@ -173,7 +173,7 @@ def test_a_look_that_is_repeated_after_a_death_gives_an_event_once(lab: Lab) -> 
 
 
 @pytest.mark.parametrize("first", ["event", "timeout"])
-def test_event_and_timeout_at_one_moment_end_the_wait_once(lab: Lab, first: str) -> None:
+def test_concurrent_event_and_timeout_end_the_wait_once(lab: Lab, first: str) -> None:
     task = waiting(lab)
     send(lab.one, exclusive=True)
     found = pairs(lab.one)
@@ -200,7 +200,7 @@ def test_event_and_timeout_at_one_moment_end_the_wait_once(lab: Lab, first: str)
     )
 
 
-def test_an_exclusive_event_goes_to_one_of_two_that_want_it_at_one_moment(lab: Lab) -> None:
+def test_exclusive_event_goes_to_one_of_two_concurrent_waits(lab: Lab) -> None:
     tasks = waiting(lab), waiting(lab)
     send(lab.one, exclusive=True)
     lab.two.set_time(0, NOON)
@@ -241,7 +241,7 @@ def test_an_event_is_for_every_wait_of_its_key_and_for_later_ones(lab: Lab) -> N
     assert [lab.states(task)["b"] for task in tasks] == ["complete"] * 3
 
 
-def test_a_second_event_of_one_dedupe_id_is_dropped_also_at_one_moment(lab: Lab) -> None:
+def test_second_event_of_one_dedupe_id_is_dropped_also_concurrently(lab: Lab) -> None:
     lab.submit_one(lab.chain(1))
     lab.two.set_time(0, NOON)
     with lab.transaction(lab.one):

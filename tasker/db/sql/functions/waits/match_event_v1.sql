@@ -1,5 +1,5 @@
--- Gives an event to a wait: the step ends with it, or collects it until it has enough. One transaction: an
--- exclusive event is taken by a wait exactly if its step has accepted it.
+-- Gives an event to a wait: the step ends with it, or collects it until it has enough. One transaction: a
+-- wait takes an exclusive event if and only if its step accepts it.
 -- Locks: event, then task, step and as advance_v1. Nobody who has a task waits for an event.
 -- p_args: as advance_v1 without items; event, step, token, nth, task.
 -- Returns: as advance_v1, and matched: whether the wait took it.
@@ -75,7 +75,7 @@ begin
 end
 $$;
 
--- Notes that the payload of an event did not fit a wait: another wait may take it.
+-- Records that the payload of an event did not fit a wait: another wait may take it.
 -- p_args: {event, step, token, nth, task, problem}
 -- Returns: {}
 create or replace function tasker.refuse_event_v1(p_args jsonb) returns jsonb
