@@ -140,7 +140,7 @@ class Checker:
         name, scope = str(node.key), self._scope
         if name in scope.steps:
             if must_exist and name in scope.uncertain and (STEPS, name) not in self._present:
-                message = f"`{name}` does not exist where its branch was not taken"
+                message = f"`{name}` may have no result: its branch was not taken, or the task went on without it"
                 self._report(
                     BRANCH, message, node, f"write has(steps.{name}) ? ... : ..., or steps.?{name}.orValue(...)"
                 )

@@ -310,16 +310,22 @@ def _check(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) -> None
             near = did_you_mean(name, plan.by_name) or f"its steps: {listed(list(plan.by_name))}"
             problems.append(f"{plan.namespace}/{plan.name} has no step {name!r} to mock: {near}")
         elif isinstance(mock, Mock):
-            problems += [problem for call in mock.calls for problem in _problems(step, call, strictness)]
+            problems += [problem for call in mock.calls for problem in _problems(plan, step, call, strictness)]
     if problems:
         raise UsageError("; ".join(dict.fromkeys(problems)), hint="mocks stand for the results of handlers")
 
 
-def _problems(step: StepPlan, call: MockedCall, strictness: Strictness) -> list[str]:
+def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictness) -> list[str]:
+    if not isinstance(call.result, Mapping | None):
+        was = f"expected keys and values, got {call.result!r:.80}"
+        return [f"the mock of {step.name!r} has a result that is no object: {was}"]
     if call.route is not None and step.type.creates is not Creates.BRANCHES:
         return [f"the mock of {step.name!r} takes a route, and the step is {step.type}, not a decision"]
     if call.batches is not None and step.type.creates is not Creates.BATCHES:
         return [f"the mock of {step.name!r} cuts batches, and the step is {step.type}, not batchable"]
+    if unknown := [name for name in call.route or () if name not in plan.by_name]:
+        near = did_you_mean(unknown[0], plan.by_name) or f"its steps: {listed(plan.by_name)}"
+        return [f"the mock of {step.name!r} takes a route to {unknown[0]!r}, which is no step: {near}"]
     is_event = call.event is not None
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]

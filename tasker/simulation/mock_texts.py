@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.errors import UsageError
-from tasker.simulation.mocks import Mock, again_in, batched, event, fails, lost, no_event, result, route
+from tasker.simulation.mocks import Mock, again_in, batched, event, fails, lost, milliseconds, no_event, result, route
 from tasker.template.diagnostics import did_you_mean
 
 _KINDS = ("result", "fails", "route", "batches", "again_in", "lost", "event", "no_event")
 _FAILURE_KEYS = ("times", "retryable", "message", "code", "retry_after")
+_FAILURE_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "times": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "retryable": (lambda value: isinstance(value, bool), "true or false"),
+    "message": (lambda value: isinstance(value, str), "a text"),
+    "code": (lambda value: isinstance(value, str), "a text"),
+}
+_TIMES = ("takes", "after", "retry_after", "again_in")
+_EXPECTED_OF = {
+    "fails": "a type of failure",
+    "route": "a list of steps",
+    "batches": "a number of batches from 0 to 100,000",
+    "no_event": "true",
+    "lost": "a whole number above 0",
+}
 EXPECTED = "expected one of " + ", ".join(f"{{{kind}: ...}}" for kind in _KINDS) + ", or a list of them"
 
 
@@ -26,14 +40,31 @@ def read_mock(value: Any, where: str) -> Mock:
             first = first.then(each)
         return first
     if not isinstance(value, Mapping) or len(kinds := [key for key in value if key in _KINDS]) != 1:
-        raise UsageError(f"{where}: {EXPECTED}; found {json.dumps(value, default=str):.100}")
+        raise UsageError(f"{where}: {EXPECTED}; found {_shown(value)}")
     kind = kinds[0]
     known = (kind, "after" if kind == "event" else "takes", *(_FAILURE_KEYS if kind == "fails" else ()))
     for key in value:
         if key not in known:
             hint = did_you_mean(str(key), known) or f"its keys: {', '.join(known)}"
             raise UsageError(f"{where}: a mock with `{kind}` has no key {key!r}", hint=hint)
+        if key in _FAILURE_VALUES:
+            fits, expected = _FAILURE_VALUES[key]
+            if not fits(value[key]):
+                raise UsageError(f"{where}.{key}: expected {expected}, found {_shown(value[key])}")
+        if key in _TIMES:
+            _check_time(value[key], f"{where}.{key}")
     return _made(kind, value, where)
+
+
+def _check_time(value: Any, where: str) -> None:
+    try:
+        milliseconds(value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}") from None
+
+
+def _shown(value: Any) -> str:
+    return f"{json.dumps(value, default=str):.100}"
 
 
 def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
@@ -46,7 +77,7 @@ def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
             return fails(given, takes=takes, **{"times": 1, **options})
         case "route" if isinstance(given, list) and all(isinstance(name, str) for name in given):
             return route(*given, takes=takes)
-        case "batches" if isinstance(given, int) and 0 <= given <= 100_000:
+        case "batches" if type(given) is int and 0 <= given <= 100_000:
             return batched(given, takes=takes)
         case "again_in":
             return again_in(given, takes=takes)
@@ -54,10 +85,9 @@ def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
             return event(given, after=value.get("after", 0))
         case "no_event" if given is True:
             return no_event()
-        case "lost" if isinstance(given, int) and given > 0:
+        case "lost" if type(given) is int and given > 0:
             return lost(given, takes=takes)
-    expected = {"fails": "a type of failure", "route": "a list of steps", "no_event": "true"}.get(kind, "a number")
-    raise UsageError(f"{where}.{kind}: expected {expected}, found {json.dumps(given, default=str):.100}")
+    raise UsageError(f"{where}.{kind}: expected {_EXPECTED_OF[kind]}, found {_shown(given)}")
 
 
 def read_setting(text: str) -> tuple[str, Mock]:

@@ -56,7 +56,7 @@ class Mock:
     def takes(self, time: Seconds) -> Mock:
         """Return a mock whose last call takes that time."""
         *before, last = self.calls
-        return Mock((*before, replace(last, takes_ms=_ms(time))))
+        return Mock((*before, replace(last, takes_ms=milliseconds(time))))
 
     def call(self, number: int) -> MockedCall:
         """Return what call `number` comes to, from 1."""
@@ -70,7 +70,7 @@ Mocks = Mapping[str, Any]
 
 def result(value: Any = None, *, takes: Seconds = 0) -> Mock:
     """Return a mock whose calls return this result."""
-    return Mock((MockedCall({} if value is None else value, takes_ms=_ms(takes)),))
+    return Mock((MockedCall({} if value is None else value, takes_ms=milliseconds(takes)),))
 
 
 def fails(
@@ -96,34 +96,34 @@ def fails(
     """
     if times < 1:
         raise UsageError(f"a mock fails at least once, got times={times}")
-    after = None if retry_after is None else _ms(retry_after) / 1000
+    after = None if retry_after is None else milliseconds(retry_after) / 1000
     failure = Failure(message or f"mocked {error_type}", error_type, retryable, error_code=code, retry_after=after)
-    return Mock((MockedCall(failure=failure, takes_ms=_ms(takes)),) * min(times, 10_000))
+    return Mock((MockedCall(failure=failure, takes_ms=milliseconds(takes)),) * min(times, 10_000))
 
 
 def route(*branches: str, takes: Seconds = 0) -> Mock:
     """Return a mock of a decision that takes these branches; none of them: no branch."""
-    return Mock((MockedCall(route=branches, takes_ms=_ms(takes)),))
+    return Mock((MockedCall(route=branches, takes_ms=milliseconds(takes)),))
 
 
 def batched(count: int, *, takes: Seconds = 0) -> Mock:
     """Return a mock of a batchable step that cuts its work into that many batches."""
-    return Mock((MockedCall(batches=count, takes_ms=_ms(takes)),))
+    return Mock((MockedCall(batches=count, takes_ms=milliseconds(takes)),))
 
 
 def again_in(time: Seconds, *, takes: Seconds = 0) -> Mock:
     """Return a mock of a handler that asks once to be called again; say with `.then` what follows."""
-    return Mock((MockedCall(again_ms=_ms(time), takes_ms=_ms(takes)),))
+    return Mock((MockedCall(again_ms=milliseconds(time), takes_ms=milliseconds(takes)),))
 
 
 def lost(times: int = 1, *, takes: Seconds = 0) -> Mock:
     """Return a mock whose worker dies during the first `times` calls; say with `.then` what follows."""
-    return Mock((MockedCall(lost=True, takes_ms=_ms(takes)),) * times)
+    return Mock((MockedCall(lost=True, takes_ms=milliseconds(takes)),) * times)
 
 
 def event(payload: Any = None, *, after: Seconds = 0) -> Mock:
     """Return a mock of the event for which a step waits; say with `.then` which further ones come."""
-    return Mock((MockedCall(event={} if payload is None else payload, takes_ms=_ms(after)),))
+    return Mock((MockedCall(event={} if payload is None else payload, takes_ms=milliseconds(after)),))
 
 
 def no_event() -> Mock:
@@ -155,11 +155,12 @@ def batches(plan: Plan, step: StepPlan, count: int) -> dict[str, Any]:
     return {BATCH_KEY: outcome | {"cursor_configs": cursors, "total_items": count}}
 
 
-def _ms(time: Seconds) -> int:
+def milliseconds(time: Seconds) -> int:
+    """Return a time in milliseconds. Raises `UsageError`."""
     try:
         seconds = parse_duration(time) if isinstance(time, str) else float(time)
-    except ValueError as error:
-        raise UsageError(f"{time!r} is no time: {error}", hint=f"expected seconds, or {EXPECTED}") from None
+    except (ValueError, TypeError):
+        raise UsageError(f"expected a number of seconds or {EXPECTED}, found {time!r:.100}") from None
     if not 0 <= seconds < 1e9:
-        raise UsageError(f"{time!r} is no time that a step can take")
+        raise UsageError(f"expected a time of at most 1e9 seconds, and not below 0, found {time!r}")
     return round(seconds * 1000)

@@ -19,6 +19,7 @@ from tasker.template.durations import parse_duration
 
 _FILE_KEYS = ("template", "name", "input", "mocks", "cases")
 _CASE_KEYS = ("name", "input", "mocks", "expect")
+_WORDS = {"status": ("complete", "error", "cancelled"), "outcome": ("partial", None)}
 _EXPECT_KEYS = ("status", "outcome", "route", "attempts", "inputs", "results", "failures", "duration")
 
 
@@ -63,6 +64,10 @@ def read_mocks(file: Path) -> dict[str, Mock]:
 def _content(file: Path) -> Any:
     try:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        at = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise UsageError(f"{file}{at}: not valid YAML: {error.problem}") from None
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from None
 
@@ -78,9 +83,31 @@ def _case(
     expect = _keys(case.get("expect", {}), _EXPECT_KEYS, f"{where}: expect")
     if not expect:
         raise UsageError(f"{where}: expected `expect`: a case that expects nothing cannot fail")
+    _check_expected(expect, f"{where}: expect")
     values = {**_object(whole.get("input", {}), f"{file}: input"), **_object(case.get("input", {}), f"{where}: input")}
     mocks = {**shared, **_mocks(case.get("mocks", {}), f"{where}: mocks")}
     return Case(name, file, template, whole.get("name"), values, mocks, expect)
+
+
+def _check_expected(expect: Mapping[str, Any], where: str) -> None:
+    """Raise `UsageError` for a value to which no run can come."""
+    for key, value in expect.items():
+        at = f"{where}.{key}"
+        if key in ("attempts", "inputs", "results", "failures"):
+            _object(value, at)
+        elif key == "route" and not (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+            raise UsageError(f"{at}: expected a list of steps, found {value!r:.100}")
+        elif key in _WORDS and value not in _WORDS[key]:
+            hint = did_you_mean(str(value), [word for word in _WORDS[key] if word]) or None
+            expected = " or ".join("null" if word is None else word for word in _WORDS[key])
+            raise UsageError(f"{at}: expected {expected}, found {value!r:.100}", hint=hint)
+        elif key == "duration":
+            try:
+                _limit(value)
+            except ValueError:
+                raise UsageError(
+                    f"{at}: expected a duration such as 5m, or a bound such as '< 1h30m', found {value!r:.100}"
+                ) from None
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:
@@ -130,12 +157,17 @@ def _by_step(run: SimulatedRun, wanted: Mapping[str, Any], what: str, read: Any)
 
 
 def _duration(run: SimulatedRun, wanted: Any) -> list[str]:
-    text = str(wanted).strip()
-    sign = text[:2].rstrip("0123456789 ") if text[:1] in "<>" else ""
-    limit = round(parse_duration(text[len(sign) :].strip()) * 1000)
+    sign, limit = _limit(wanted)
     took = run.duration_ms
     fits = {"<": took < limit, "<=": took <= limit, ">": took > limit, ">=": took >= limit, "": took == limit}[sign]
-    return [] if fits else [f"duration: expected {text}, was {took} ms"]
+    return [] if fits else [f"duration: expected {str(wanted).strip()}, was {took} ms"]
+
+
+def _limit(wanted: Any) -> tuple[str, int]:
+    """Return the sign of an expected duration and its milliseconds. Raises `ValueError`."""
+    text = str(wanted).strip()
+    sign = next((sign for sign in ("<=", ">=", "<", ">") if text.startswith(sign)), "")
+    return sign, round(parse_duration(text.removeprefix(sign).strip()) * 1000)
 
 
 _DIFFERENCES = {

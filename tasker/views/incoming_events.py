@@ -15,6 +15,8 @@ class SentEvent:
     duplicate: bool
     matched: int
     """Number of waits that took it at once; others may take it later."""
+    refused: int = 0
+    """If no wait took it: number of waits for it whose schema its payload does not fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import click
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.render.values import date_time, table
 from tasker.cli.target import FleetTarget, fleet_options, run_on_fleet
+from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
@@ -21,6 +22,12 @@ def sent_text(sent: SentEvent) -> str:
     """Render what became of an event."""
     if sent.duplicate:
         return f"dropped: event {sent.event_uuid} was sent with the same dedupe id before"
+    if sent.refused:
+        return (
+            f"sent event {sent.event_uuid}: no step took it; its payload does not fit the schema of "
+            f"{counted(sent.refused, 'step')} that {'waits' if sent.refused == 1 else 'wait'} for it\n"
+            "Hint: to see what did not fit: tasker task list --waiting-for event, then tasker task explain TASK"
+        )
     waits = {0: "no step waits for it now", 1: "1 step took it"}.get(sent.matched, f"{sent.matched:,} steps took it")
     return f"sent event {sent.event_uuid}: {waits}"
 

@@ -26,7 +26,7 @@ def outcome_text(report: TaskReport, width: int | None = None) -> str:
     """Render the outcome of a finished task."""
     results = results_text(report, report.final_results) if report.succeeded else ()
     failures = failures_text(report.task_uuid, report.failed_steps, width=width)
-    return "\n".join([headline(report), *results, *failures, *_left_out(report)])
+    return "\n".join([headline(report), *_went_on(report), *results, *failures, *_left_out(report)])
 
 
 def results_text(report: TaskReport, results: Mapping[str, Any], *, every: bool = False) -> Iterator[str]:
@@ -126,6 +126,12 @@ def _attempt(number: int, failure: Mapping[str, Any], width: int | None, printed
     yield f"{begin}{retry}{final}"
     if str(failure.get("message")) != printed:
         yield wrapped(what, 7, width)
+
+
+def _went_on(report: TaskReport) -> Iterator[str]:
+    if missing := [step.name for step in report.missing_steps]:
+        outcome = f"{report.outcome}, " if report.outcome else ""
+        yield f"{outcome}without {names_text(folded_names(missing))}; why: tasker task show {report.task_uuid}"
 
 
 def _left_out(report: TaskReport) -> Iterator[str]:

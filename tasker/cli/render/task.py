@@ -309,4 +309,5 @@ def _remarks(row: TaskSummary) -> list[str]:
     until = [f"until {date_time(row.waits_until)}"] if row.waits_until else []
     others = [word for word in row.waiting_for if word != "time"]
     waits = [f"waits for {waiting_text(others)}"] if others else []
-    return waits + until + paused + ([unserved_text(row.unserved)] if row.unserved else [])
+    outcome = [row.outcome] if row.outcome else []
+    return outcome + waits + until + paused + ([unserved_text(row.unserved)] if row.unserved else [])

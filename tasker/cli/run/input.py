@@ -90,6 +90,9 @@ def _read(file: Path) -> str:
         raise UsageError(f"the input file {file} is not UTF-8") from None
 
 
+_KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+
+
 def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse, object_pairs_hook=without_repeats)
@@ -100,8 +103,8 @@ def _object(text: str, source: str, hint: str | None = None) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source} cannot be used: {error}") from None
     if not isinstance(value, dict):
-        kind = type(value).__name__.replace("NoneType", "null")
-        raise UsageError(f"{source} is a {kind}, expected an object", hint='for example {"name": "world"}')
+        kind = _KINDS[type(value)]
+        raise UsageError(f"{source} is {kind}, expected an object", hint='for example {"name": "world"}')
     return value
 
 

@@ -84,6 +84,24 @@ def test_failed_case_shows_the_difference_and_the_reason(project: pytest.Pyteste
         (("fails: timeout}, {f", "fail: timeout}, {f"), "*cases?0?: mocks.charge?0?: expected one of {result: ...}*"),
         (("{charge: {result: {}}}", "{chrage: {result: {}}}"), "*has no step 'chrage' to mock*"),
         (("cases:", "case:"), "*unknown key 'case'*"),
+        (("takes: 2s", "takes: soon"), "*cases?0?: mocks.charge?2?.takes: expected a number of seconds or a duration*"),
+        (("takes: 2s", "takes: [2]"), "*mocks.charge?2?.takes: expected a number of seconds or a duration*"),
+        (
+            ("fails: timeout}", "fails: timeout, times: two}"),
+            "*charge?0?.times: expected a whole number above 0*",
+        ),
+        (("fails: timeout}", "fails: timeout, retryable: 'no'}"), "*charge?0?.retryable: expected true or false*"),
+        (("fails: timeout}", "fails: timeout, message: 3}"), "*charge?0?.message: expected a text, found 3*"),
+        (("< 10s", "10 parsecs"), "*cases?0?: expect.duration: expected a duration such as 5m*"),
+        (("{charge: 3}", "3"), "*cases?0?: expect.attempts: expected keys and values, found 3*"),
+        (
+            ("[validate, charge, route, ship]", "ship"),
+            "*expect.route: expected a list of steps, found 'ship'*",
+        ),
+        (
+            ("complete", "completed"),
+            "*cases?0?: expect.status: expected complete or error or cancelled, found 'completed'*",
+        ),
     ],
 )
 def test_a_mistake_in_a_scenario_file_is_named(project: pytest.Pytester, change: tuple[str, str], message: str) -> None:

@@ -108,6 +108,8 @@ def test_a_step_that_would_call_a_handler_needs_a_mock(orders: Plan) -> None:
         ({"charge": {"id": "x"}}, "the mock of 'charge' does not fit its result_schema: \\$.id"),
         ({"charge": mock.route("ship")}, "takes a route, and the step is standard"),
         ({"charge": mock.batched(2)}, "cuts batches, and the step is standard"),
+        ({"charge": 7}, "the mock of 'charge' has a result that is no object: expected keys and values, got 7"),
+        ({"route": mock.route("shp")}, "takes a route to 'shp', which is no step: did you mean `ship`"),
     ],
 )
 def test_a_mock_that_does_not_fit_the_template_is_refused(orders: Plan, mocks: dict[str, Any], message: str) -> None:

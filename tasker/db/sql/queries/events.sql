@@ -1,5 +1,10 @@
 -- Events that were sent to steps that wait.
 
+-- name: waits_of_event
+-- How many waits have taken and refused an event that its sender found taken by none: another process may match it.
+select count(*) filter (where x.problem is null), count(*) filter (where x.problem is not null)
+from tasker.wait_events x where x.event_uuid = %(event)s::uuid
+
 -- name: incoming
 -- The newest events of the permitted namespaces, and how many waits have taken or refused each.
 select e.event_uuid::text, ns.name, e.name, e.key, e.bytes, e.exclusive, e.dedupe_id, e.sent_by, e.sent_at,

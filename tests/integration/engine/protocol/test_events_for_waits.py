@@ -51,6 +51,11 @@ def match(session: Session, found: Answer | None = None) -> int:
     return matched
 
 
+def refuse(session: Session, pair: Item, problem: str) -> None:
+    names = ("event", "step", "token", "nth", "task")
+    session.core("refuse_event", {**{name: pair[name] for name in names}, "problem": problem})
+
+
 def result(lab: Lab, name: str = "b") -> Any:
     return lab.observer.value("select result from tasker.step_results where name = %s", name)
 
@@ -261,8 +266,7 @@ def test_no_event_in_time_fails_and_says_which(lab: Lab) -> None:
     task = waiting(lab)
     send(lab.one, payload={"amount": "many"})
     (pair,) = pairs(lab.one)["pairs"]
-    names = ("event", "step", "token", "task")
-    lab.one.core("refuse_event", {**{name: pair[name] for name in names}, "problem": "$.amount: is no integer"})
+    refuse(lab.one, pair, "$.amount: is no integer")
     assert pairs(lab.one)["pairs"] == [], "a refused payload is not compared again"
     match(lab.one)
     lab.one.set_time(HOUR + 1, NOON)
@@ -287,6 +291,34 @@ def test_a_wait_without_a_key_in_the_data_fails_and_says_where(lab: Lab) -> None
     error = lab.observer.value("select error from tasker.step_failures")
     assert (lab.task(task).state, error["error_type"]) == ("error", "event_key_missing")
     assert error["message"] == "key: expected a value at input.order"
+
+
+def test_a_wait_without_a_key_in_the_data_takes_no_event_without_a_key(lab: Lab) -> None:
+    lab.one.set_time(0, NOON)
+    task = lab.submit_one(lab.plan(Spec("b", wait=awaited()), name="paid"), context={})
+    due(lab.one)
+    send(lab.one, key="")
+
+    assert match(lab.one) == 0
+
+    due(lab.one)
+    assert lab.states(task)["b"] == "error"
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_what_one_of_several_events_refuses_another_one_takes(lab: Lab, dies: bool) -> None:
+    """Two alternatives of one name and key differ in their schemas."""
+    task = waiting(lab, wait=awaited(events=awaited()["events"] * 2, count=2))
+    send(lab.one)
+    found = pairs(lab.one)
+    refuse(lab.one, found["pairs"][0], "is no refund")
+    found = pairs(lab.one) if dies else {**found, "pairs": found["pairs"][1:]}
+
+    assert match(lab.one, found) == 1
+
+    assert match(lab.one) == 0, "it counts once"
+    assert lab.observer.rows("select nth, problem from tasker.wait_events") == [(2, None)]
+    assert lab.states(task)["b"] == "in_progress"
 
 
 def test_the_first_of_several_events_ends_the_wait(lab: Lab) -> None:

@@ -123,7 +123,8 @@ def test_a_file_name_without_its_sign_is_recognized(folder: Path) -> None:
     [
         ("", "it is empty"),
         ("[1]", "is a list, expected an object"),
-        ("null", "is a null, expected an object"),
+        ("12", "is a number, expected an object"),
+        ("null", "is null, expected an object"),
         ('{"a": 1, "a": 2}', "the key 'a' occurs twice"),
         ('{"a": Infinity}', "Infinity is not JSON"),
         ("@no/such/file.json", "no/such/file.json cannot be read: No such file"),

@@ -79,6 +79,15 @@ def test_a_complete_task_shows_the_results_of_its_final_steps_alone() -> None:
     assert text == '✔ complete in 1.5 s, 2 of 2 steps complete\nship:\n  {"ok": true}'
 
 
+def test_a_task_that_went_on_names_the_steps_that_are_missing() -> None:
+    steps = step("pay"), step("chart", "error", settled="continue"), step("page", "cancelled", settled="skipped")
+
+    first, second, *_ = outcome("complete", *steps, outcome="partial").splitlines()
+
+    assert first == "✔ complete in 1.5 s, 1 of 3 steps complete"
+    assert second.startswith("partial, without chart, page; why: tasker task show ")
+
+
 def test_a_failed_task_shows_error_handler_and_every_attempt() -> None:
     last = FAILURE | {"attempt": 2, "retry_in_ms": None, "final": "attempts used up"}
     failed = step("pay", "error", attempts=2, max_attempts=2, failures=(FAILURE, last))

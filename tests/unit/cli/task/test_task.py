@@ -57,6 +57,8 @@ def test_a_list_says_how_far_each_task_is() -> None:
     assert line.startswith("01a1fad7  shop/checkout:1.0.0  ✖ error  2/4, 1 failed")
     assert line.endswith("2.0 s")
     assert list_text([]) == "no tasks"
+    partial = replace(row, status="complete", failed=0, outcome="partial")
+    assert "✔ complete, partial  2/4" in click.unstyle(list_text([partial]))
 
 
 LISTED = TaskSummary(

@@ -15,9 +15,9 @@ language sql as $$
     select p.step_uuid, tasker.place_token(p.place, p.token), coalesce(e.nth, 1), p.task_uuid,
       case when e.event is null then 'w' else 'e' end::"char", p_now, p.begins_at,
       case when e.event is not null then p.namespace_id end, e.event->>'event',
-      case when e.event is not null
-        then coalesce(tasker.limit_value(tasker.value_at(p.task_uuid, nullif(e.event->'key', 'null'))),
-          '') end,
+      case when jsonb_typeof(e.event->'key') = 'object'   -- null: none is there, so that no event fits
+          then tasker.limit_value(tasker.value_at(p.task_uuid, e.event->'key'))
+        when e.event is not null then '' end,
       e.event is null
     from unnest(p_placed) p
     join tasker.template_steps ts on ts.template_id = p.template_id and ts.ordinal = p.ordinal

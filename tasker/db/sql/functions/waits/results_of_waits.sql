@@ -44,7 +44,8 @@ language sql stable as $$
           to_char(p_row.until at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"'))
       from tasker.step_waits w
       where w.workflow_step_uuid = p_row.workflow_step_uuid and w.token = p_row.token)
-      || coalesce((select format('; the payloads of %s did not fit, the last because %s', count(*),
+      || coalesce((select format('; the payloads of %s did not fit, the last because %s',
+          count(distinct x.event_uuid),
           (array_agg(x.problem order by x.at desc))[1])
         from tasker.wait_events x where x.workflow_step_uuid = p_row.workflow_step_uuid
           and x.token = p_row.token and x.problem is not null having count(*) > 0), '')

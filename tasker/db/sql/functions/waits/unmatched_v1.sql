@@ -39,7 +39,7 @@ as $$
       -- an event of a long transaction is older than it was ever to be seen
       and (ts.wait->>'since' = 'any' or e.routed_at is null or e.routed_at >= t.created_at)
       and not exists (select from tasker.wait_events x where x.workflow_step_uuid = m.workflow_step_uuid
-        and x.token = m.token and x.event_uuid = m.event_uuid)
+        and x.token = m.token and x.event_uuid = m.event_uuid and (x.nth = m.nth or x.problem is null))
     order by m.event_uuid, m.workflow_step_uuid, m.nth
     limit (select b.pairs + 1 from bounds b)
   ), full_page as materialized (
