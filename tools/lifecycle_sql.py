@@ -107,8 +107,8 @@ def _path_succeeded() -> str:
     codes = grouped(
         ("".join(LETTERS[state] for state in parking_path(kind)), move.stores_result) for kind, move in REPORTS.items()
     )
-    cases = " ".join(
-        f"when {is_one_of('left(p_code, 2)', set(f))} then {str(well).lower()}" for well, f in codes.items()
+    cases = " ".join(  # anywhere: a step that ended in the write of its parents has its whole life in one path
+        f"when p_code ~ '{'|'.join(sorted(set(f)))}' then {str(well).lower()}" for well, f in codes.items()
     )
     return function(
         "The kind of a worker's report, by its path in the history: true for a result, false for a failure, null for "

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
-    "simulate": ("tasker.cli.commands.simulate:simulate", "Run a template without a database, or all ways through it."),
+    "simulate": ("tasker.cli.commands.simulate:simulate", "Run a template without a database, or all its paths."),
     "template": ("tasker.cli.commands.template:template", "Validate, draw and describe templates."),
     "task": ("tasker.cli.commands.task:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
     "schedule": ("tasker.cli.commands.schedules:schedule", "List, create, preview, pause and backfill schedules."),

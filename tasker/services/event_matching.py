@@ -1,7 +1,7 @@
 """Matching of incoming events with the steps that wait for them.
 
-An event and its wait commit in any order. Whoever has committed one looks for the other, and what was not looked at is
-in an index of its own, so that the timekeeper finds within a second what a crash has left (`tasker.unmatched_v1`).
+An event and its wait commit in any order. After its commit, each side searches for the other. Unmatched ones are in an
+index, so after a crash the timekeeper finds them within a second (`tasker.unmatched_v1`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.dataclasses import dataclass
+from tasker.db.connection import DataRefused
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, Answer, OnAdvanced
 from tasker.engine.plans import PlanStore
@@ -18,7 +19,7 @@ from tasker.errors import LockTimeout, PlanUnreadable, StatementTimeout
 from tasker.template.schema_check import check_result
 
 PAIRS, EVENTS = 200, 200
-"""Pairs of one read, and events and waits that it looks at."""
+"""Maximum number of pairs of one read, and of the events and waits that it searches."""
 ROUNDS = 50
 """Reads of one pass; the next pass continues."""
 MOST_SHOWN = 500
@@ -44,27 +45,30 @@ class EventMatcher:
         self._engine, self._plans, self._on_advanced = engine, plans, on_advanced
 
     async def match(self, event_uuid: str | None = None) -> int:
-        """Match what has not been looked at; return how many waits took an event, or that event.
+        """Match unmatched events and waits; return how many waits took an event, or how many took `event_uuid`.
 
-        Tasks that another transaction has locked for long are left to the next pass. Raises `DatabaseError`.
+        What cannot be written now, such as the wait of a task that another transaction has locked for long, is left to
+        the next pass, and stops no other. Raises `DatabaseError`.
         """
         matched = 0
         for _ in range(ROUNDS):
             answer = await self._engine.read("unmatched", {"limit": PAIRS, "events": EVENTS})
-            skipped = False
+            skipped = list[Mapping[str, Any]]()
             for pair in answer["pairs"]:
                 try:
                     taken = await self._try(pair)
-                except (LockTimeout, StatementTimeout, PlanUnreadable) as error:
+                except (LockTimeout, StatementTimeout, PlanUnreadable, DataRefused) as error:
                     _log.warning("event_skipped event=%s task=%s reason=%s", pair["event"], pair["task"], error)
-                    skipped = True
+                    skipped.append(pair)
                 else:
                     matched += taken and event_uuid in (None, pair["event"])
-            if skipped:
-                break
-            if answer["events"] or answer["waits"]:
-                await self._engine.read("looked", {"events": answer["events"], "waits": answer["waits"]})
-            if not answer["more"]:
+            left = [pair["event"] for pair in skipped]
+            waits_left = [[pair["step"], pair["token"], pair["nth"]] for pair in skipped]
+            events = [event for event in answer["events"] if event not in left]
+            waits = [wait for wait in answer["waits"] if wait not in waits_left]
+            if events or waits:
+                await self._engine.read("looked", {"events": events, "waits": waits})
+            if skipped or not answer["more"]:
                 break
         return matched
 
@@ -72,13 +76,11 @@ class EventMatcher:
         plan = await self._plans.get(pair["template"])
         wait = plan.steps[pair["ordinal"]].wait or {}
         schema = wait["events"][pair["nth"] - 1].get("schema")
-        names = ("event", "step", "token", "task")
+        key = {name: pair[name] for name in ("event", "step", "token", "nth", "task")}
         if schema is not None and (problems := check_result(schema, pair["payload"])):
             problem = "; ".join(str(problem) for problem in problems)[:MOST_SHOWN]
-            await self._engine.read("refuse_event", {**{name: pair[name] for name in names}, "problem": problem})
+            await self._engine.read("refuse_event", {**key, "problem": problem})
             return False
-        answer = await self._engine.call_typed(
-            "match_event", {name: pair[name] for name in (*names, "nth")}, MatchAnswer
-        )
+        answer = await self._engine.call_typed("match_event", key, MatchAnswer)
         self._on_advanced(answer)
         return answer.matched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
@@ -11,7 +12,7 @@ from tasker.db.caller_transaction import CallerTransaction, call_in, guarded
 from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
-from tasker.errors import UsageError
+from tasker.errors import DatabaseError, UsageError
 from tasker.json_values import encode, require_findable, to_json
 from tasker.services.event_matching import EventMatcher
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS
@@ -25,6 +26,7 @@ KEEP: Final = "7d"
 MOST_KEY = 200
 MOST_PAYLOAD = 1_000_000
 """Bytes of a payload."""
+_log = logging.getLogger("tasker.orchestration")
 
 
 class SendOptions(TypedDict, total=False):
@@ -55,10 +57,13 @@ class IncomingEvents:
         sent = sent_event(answer, namespace)
         if sent.duplicate:
             return sent
-        if matched := await self._matcher.match(sent.event_uuid):
-            return SentEvent(sent.event_uuid, False, matched)
-        event = {"event": sent.event_uuid}
-        ((taken, refused),) = await self._engine.connection.execute(query("events", "waits_of_event"), event)
+        taken = refused = 0
+        try:
+            if not (taken := await self._matcher.match(sent.event_uuid)):
+                event = {"event": sent.event_uuid}
+                ((taken, refused),) = await self._engine.connection.execute(query("events", "waits_of_event"), event)
+        except DatabaseError as error:  # the event is stored: an error would have it sent again
+            _log.warning("event_not_matched event=%s: left to the timekeeper: %s", sent.event_uuid, error)
         return SentEvent(sent.event_uuid, False, taken, 0 if taken else refused)
 
     async def list(

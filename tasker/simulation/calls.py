@@ -1,4 +1,4 @@
-"""What an attempt of a simulated step comes to: its mock, its expressions, a built-in step, or its real handler."""
+"""Outcomes of simulated attempts: by a mock, by expressions, by a built-in step, or by the real handler."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
-from tasker.simulation.run import SimulatedTask, value_at
+from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
+from tasker.simulation.times import value_at
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result

@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What an exploration has found."""
+    """Result of an exploration."""
 
     routes: int
     """Ways through the graph."""
@@ -188,6 +188,6 @@ class _Explorer:
                 if of == step.name:
                     yield Finding(name, message, place)
             if step.made_for is None and not any(item.step == name for item in self.coverage.shown):
-                yield Finding(name, "no way leads to it", place)
+                yield Finding(name, "no path leads to it", place)
             elif step.type.converges and self._joined.get(step.name, 2) < 2 and len(step.depends_on) > 1:
-                yield Finding(name, "it never joins more than one step: `type: standard` would do", place)
+                yield Finding(name, "it never joins more than one step: `type: standard` is enough", place)

@@ -1,4 +1,4 @@
-"""Mocks: what the attempts of a step come to in a simulated run, in place of its handler."""
+"""Mocks: outcomes of a step's attempts in a simulated run, in place of its handler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Seconds = float | str
 
 @dataclass(frozen=True, slots=True)
 class MockedCall:
-    """What one call of a handler comes to: its result, or the one other field before `takes_ms` that is set."""
+    """Outcome of one call of a handler: its result, or the one other field before `takes_ms` that is set."""
 
     result: Any = None
     failure: Failure | None = None

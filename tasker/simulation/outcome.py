@@ -1,4 +1,4 @@
-"""What a simulated run came to: its route, attempts and times, and why each step ran or did not."""
+"""Result of a simulated run: its route, attempts and times, and why each step ran or did not."""
 
 from __future__ import annotations
 

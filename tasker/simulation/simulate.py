@@ -43,7 +43,8 @@ def simulate(
     Args:
         target: A template file, a folder, or a compiled plan.
         values: Input of the task.
-        mocks: For each step a result, a mock of `tasker.testing.mock`, or a function that is called as a handler is.
+        mocks: For each step a result, a mock of `tasker.testing.simulation.mock`, or a function in place of its
+            handler.
         mock_all: Mock every other step that would call a handler: with a value that fits its `result_schema`, else {}.
         handlers: Real handlers for the steps without a mock.
         resources: What `context.resource` and `@uses` give the handlers, by name.

@@ -27,7 +27,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """What an attempt came to: a result, a failure or a request to be called again, after `takes_ms`."""
+    """Outcome of an attempt: a result, a failure or a request to be called again, after `takes_ms`."""
 
     value: Any
     """The result as stored, a `Failure`, or an `Again`."""
@@ -77,7 +77,7 @@ class SimulatedStep:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether the steps that depend on it do not wait for it any more."""
+        """True if the steps that depend on it do not wait for it any more."""
         return self.settled is not None or self.state in DONE
 
     @property

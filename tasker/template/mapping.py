@@ -34,6 +34,8 @@ class Key:
     refused: str | None = None
     idle: IgnoredKey | None = None
     may_be_empty: bool = True
+    only_with: tuple[str, ...] = ()
+    """Values of `type` with which the mapping has the key; with others its name may be a foreign one."""
 
     @cached_property
     def spellings(self) -> tuple[str, ...]:
@@ -62,14 +64,21 @@ class Mapping:
             node = Node({self.shorthand: Entry(node.location, node)}, node.location)
         if not isinstance(node.value, dict):
             return wrong_type("a mapping", node, reading)
-        unknown = [name for name in node.value if name not in self._known]
+        unknown = [name for name in node.value if name not in self._known or self._is_foreign(name, node.value)]
         self._report_unknown(unknown, node.value, reading)
-        present = {self._known[name] for name in node.value if name in self._known}
+        present = {self._known[name] for name in node.value if name not in unknown}
         values = {key.name: self._read_key(key, node.value, path, reading) for key in self.keys if key.name in present}
         lacks_one = self.either and not present.intersection(self.either) and not self._is_free(values)
         if self._needed - present or lacks_one:
             self._report_missing(unknown, node, reading, lacks_one=bool(lacks_one))
         return {name: value for name, value in values.items() if value is not INVALID}
+
+    def _is_foreign(self, name: str, entries: dict[str, Entry]) -> bool:
+        """Return whether a key of other types only has this name, which means something else in other systems."""
+        types = next(key.only_with for key in self.keys if name in key.spellings)
+        if not types or instead(name, self.foreign) is None:
+            return False
+        return "type" not in entries or entries["type"].node.value not in types
 
     def _is_free(self, values: dict[str, Any]) -> bool:
         return self.unless is not None and values.get(self.unless[0]) in self.unless[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping as Values
+from dataclasses import replace
 from typing import Any, Final
 
 from tasker.dataclasses import dataclass
@@ -98,7 +99,7 @@ OF_ONE_EVENT = (
 AWAITED_EVENT = Mapping("an event of `events`", OF_ONE_EVENT)
 MOST_COLLECTED = 1000
 
-WAIT_KEYS = (
+_KEYS = (
     Key("for", Duration(), "How long a step with `type: wait` waits: `90s`, `36h`, `3d`."),
     Key(
         "until",
@@ -130,8 +131,10 @@ WAIT_KEYS = (
     ),
 )
 OF_TIMES: Final = frozenset(("for", "until"))
-OF_EVENTS: Final = frozenset(key.name for key in WAIT_KEYS) - OF_TIMES
+OF_EVENTS: Final = frozenset(key.name for key in _KEYS) - OF_TIMES
 """Keys that only steps that wait for a time, or for an event, have."""
+WAIT_KEYS = tuple(replace(key, only_with=("wait",) if key.name in OF_TIMES else ("wait_for_event",)) for key in _KEYS)
+
 
 _TEXT = {"type": "string"}
 

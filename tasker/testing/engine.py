@@ -81,7 +81,7 @@ class RunningTask:
 
     @property
     def report(self) -> TaskReport:
-        """What the task has come to so far."""
+        """Report of the task as it is now."""
         return self._app.tasks.report(self.task_uuid)
 
     @property

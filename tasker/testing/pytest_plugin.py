@@ -112,7 +112,7 @@ def tasker_sim(request: pytest.FixtureRequest) -> Callable[..., SimulatedRun]:
     The path is relative to the test's file, or to the folder where pytest runs. Further keywords are mocks by step;
     `mocks` takes those whose names are no keywords. `real=True` runs the handlers beside the template for the steps
     without a mock; `mock_all`, `resources`, `at`, `seed`, `slots` and `template` are those of
-    `tasker.testing.simulate`.
+    `tasker.testing.simulation.simulate`.
     """
     return partial(_simulated, request.config, request.path.parent)
 

@@ -339,11 +339,9 @@ def stored_report(document: Mapping[str, Any], *, before: int = 0) -> TaskReport
     for step_uuid, parent in document["edges"]:
         created.setdefault(step_uuid, []).append(parent)
     for step in steps:
-        ordinals = step["parents"]
-        if ordinals is None:
-            step["depends_on"] = created.get(step["step_uuid"], ())
-        else:
-            step["depends_on"] = [static[ordinal] for ordinal in sorted(ordinals)]
+        ordinals = step["parents"] or ()  # a convergence lists failure branches, too, which exist only once created
+        known = [static[ordinal] for ordinal in sorted(ordinals) if ordinal in static]
+        step["depends_on"] = [*known, *created.get(step["step_uuid"], ())]
     more = max(0, document["total"] - before - len(steps))
     return replace(task_report({**task, "steps": steps}), more_steps=more)
 

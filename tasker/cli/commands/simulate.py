@@ -1,4 +1,4 @@
-"""`tasker simulate`: a run of a template without a database, and all ways through it."""
+"""`tasker simulate`: runs of a template without a database."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ MOST_SHOWN = 40
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Set one input value; repeatable.")
 @click.option("--template", metavar="NAME", help="Template to simulate, if PATH has several.")
 @click.option("--env", "environment", metavar="NAME", help="Apply the template's overrides of this environment.")
-@click.option(
-    "--mock", "mocks", metavar="STEP=MOCK", multiple=True, help="What a step comes to; repeatable. See above."
-)
+@click.option("--mock", "mocks", metavar="STEP=MOCK", multiple=True, help="Mock of a step; repeatable. See above.")
 @click.option(
     "--mocks",
     "mocks_file",
@@ -46,7 +44,7 @@ MOST_SHOWN = 40
     "--slots", type=click.IntRange(1), metavar="N", help="Number of steps that run at the same time.  [default: all]"
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the jitter of retries.")
-@click.option("--explore", "exploring", is_flag=True, help="Run every way through the template, with failures on each.")
+@click.option("--explore", "exploring", is_flag=True, help="Run every path through the template, with failures.")
 @click.option(
     "--most-runs",
     type=click.IntRange(1),
@@ -64,7 +62,7 @@ MOST_SHOWN = 40
 )
 @FORMAT
 def simulate(path: Path, exploring: bool, most_runs: int, min_coverage: float, form: str, **options: Any) -> None:
-    """Run a template on a virtual clock: no database, no waiting, and no handler unless you say so.
+    """Run a template on a virtual clock: no database and no waiting; handlers run only with --handlers real.
 
     Conditions, inputs, retries, delays, decisions and batches are those of a real run. A step that would call a handler
     needs a mock: `charge={"id": 7}` (a result), `charge=fail:timeout:2` (fails twice, then succeeds),
@@ -79,9 +77,9 @@ def simulate(path: Path, exploring: bool, most_runs: int, min_coverage: float, f
 
     \b
     Exit codes:
-      0  the task completes; with --explore: nothing was found, and the coverage suffices
-      1  the task fails; with --explore: something was found, or the coverage is too low
-      2  a mistake in the command, the template, the mocks or the input
+      0  the task completes; with --explore: no problems, and sufficient coverage
+      1  the task fails; with --explore: problems, or too little coverage
+      2  invalid command, template, mocks or input
     """
     if exploring:
         done = _explore(path, most_runs, options)
@@ -169,9 +167,9 @@ def _exploration(done: Exploration) -> dict[str, Any]:
 def _exploration_text(done: Exploration) -> str:
     coverage = done.coverage
     plan = coverage.plan
-    lines = [f"{plan.namespace}/{plan.name}: {done.routes} ways through {len(plan.steps)} steps, {done.runs} runs"]
+    lines = [f"{plan.namespace}/{plan.name}: {done.routes} paths through {len(plan.steps)} steps, {done.runs} runs"]
     if not done.is_whole:
-        lines.append("stopped before all ways were run; see --most-runs")
+        lines.append("stopped before all paths were run; see --most-runs")
     lines += [f"{each.place or plan.name}: {each.step}: {each.message}" for each in done.findings[:MOST_SHOWN]]
     shown = f"{len(coverage.items) - len(coverage.missing)} of {len(coverage.items)}"
     lines.append(f"coverage {coverage.percent:.0f}% ({shown})")

@@ -31,6 +31,12 @@ grant insert, update, delete on tasker.parked_events to {worker}, {orchestrator}
 grant insert, update on tasker.event_subscribers to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.event_deliveries to {worker}, {orchestrator}, {api};
 
+-- Waits: every write of a task begins and ends them, and every process looks for the events of others.
+grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
+-- sweeps prune them
+grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
+
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
 -- failure burst.
 grant insert, update, delete on tasker.workers to {worker}, {orchestrator};
@@ -81,7 +87,8 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.refused_results, tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays,
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
-  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces to {orchestrator};
+  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events
+  to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 
@@ -101,6 +108,8 @@ grant select (workflow_step_uuid, task_uuid, namespace_id, rank, paused, unserve
   on tasker.ready_backlog to {exporter};
 grant select (namespace_id, round) on tasker.flow_turns to {exporter};
 grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};
+grant select (kind, ended_at) on tasker.step_waits to {exporter};
+grant select (namespace_id, routed_at) on tasker.incoming_events to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};
 grant select (failure_id, task_uuid, workflow_step_uuid, attempt, created_at)

@@ -135,7 +135,8 @@ def _parents(plan: Plan, growths: Mapping[str, ExpansionRecord]) -> dict[str, li
         return None
     created = {name: place for place, name in enumerate(steps)}
     ordered = sorted(steps, key=lambda name: (steps[name][0], created[name]))
-    return {name: sorted(steps[name][1], key=created.__getitem__) for name in ordered}
+    above = {name: created.keys() & steps[name][1] for name in ordered}  # a failure branch may not exist
+    return {name: sorted(parents, key=created.__getitem__) for name, parents in above.items()}
 
 
 def _row(result: Result, parents: Sequence[str]) -> dict[str, Any]:

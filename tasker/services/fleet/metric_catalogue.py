@@ -115,7 +115,7 @@ OF_THE_FLEET: Catalogue = {
         "gauge", "Steps that wait in progress without a worker; counted to 100000.", ("kind",)
     ),
     "tasker_incoming_events_unrouted": Described(
-        "gauge", "Incoming events that nobody has compared with waits yet; counted to 100000.", ("namespace",)
+        "gauge", "Incoming events that were not compared with waits yet; counted to 100000.", ("namespace",)
     ),
     "tasker_limit_waiting": Described(
         "gauge", "Steps that wait for a permit of a limit; counted to 100000.", ("limit",)

@@ -131,7 +131,7 @@ def idling(lab: Lab, processes: int) -> Callable[[], Any]:
     return ask
 
 
-def _timed(lab: Lab, tasks: int, delay_ms: int) -> None:
+def timed(lab: Lab, tasks: int, delay_ms: int) -> None:
     """So many tasks that were submitted with a delay, each with a timer."""
     task = lab.submit_one(lab.plan(Spec("only")), delay_ms=delay_ms)
     own_step = "overlay(c.task::text placing right(x.subject::text, 6) from 31)::uuid"
@@ -141,7 +141,7 @@ def _timed(lab: Lab, tasks: int, delay_ms: int) -> None:
 
 def delayed(lab: Lab, tasks: int) -> Callable[[], Any]:
     """A look at the timers, a claim and a sweep, while so many tasks wait for a time that is days away."""
-    _timed(lab, tasks, 10 * 24 * 3_600_000)
+    timed(lab, tasks, 10 * 24 * 3_600_000)
 
     def look() -> None:
         assert lab.one.call("due", lab.one.args(limit=DUE_SLICE)).get("promoted", 0) == 0
@@ -153,7 +153,7 @@ def delayed(lab: Lab, tasks: int) -> Callable[[], Any]:
 
 def storm(lab: Lab, tasks: int) -> Callable[[], Any]:
     """So many tasks whose time has come in one moment begin, a slice after the other, as one timekeeper moves them."""
-    _timed(lab, tasks, 1)
+    timed(lab, tasks, 1)
 
     def begin() -> None:
         begun = 0

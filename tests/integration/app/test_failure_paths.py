@@ -73,6 +73,27 @@ def test_failure_branch_reads_what_it_handles(app: tasker.SyncApp, tmp_path: Pat
     assert report.steps["second"].settled == "skipped"
 
 
+@pytest.mark.parametrize(
+    ("first", "ends"),
+    [("sees", ["first", "ship"]), ("fails", ["first", "ship", "undo"])],
+    ids=["no-failure", "failure"],
+)
+def test_report_of_a_convergence_lists_a_failure_branch_that_exists(
+    app: tasker.SyncApp, tmp_path: Path, first: str, ends: list[str]
+) -> None:
+    steps = f"""
+  - {{name: first, handler: {first}, on_failure: {{run: undo}}}}
+  - {{name: ship, handler: sees, dependencies: [first]}}
+  - {{name: undo, handler: sees}}
+  - {{name: close, type: deferred_convergence, handler: sees, dependencies: [ship, undo]}}
+"""
+    report = run(app, tmp_path, steps)
+
+    assert report.status == "complete"
+    assert list(report.steps["close"].depends_on) == ends
+    assert list(app.tasks.report(report.task_uuid).steps["close"].depends_on) == ends
+
+
 def test_partial_tasks_are_listed_and_explained(app: tasker.SyncApp, tmp_path: Path, module_database_url: str) -> None:
     steps = """
   - {name: first, handler: fails, on_failure: skip_cascade}

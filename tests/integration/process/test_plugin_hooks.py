@@ -15,7 +15,7 @@ SOURCE = "from tasker.plugins.hooks import hookimpl\nheard = []\n" + "".join(
 )
 
 
-async def test_a_plugin_hears_of_the_start_and_the_end_of_a_process(
+async def test_plugin_is_notified_of_start_and_end_of_a_process(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_plugin(tmp_path, monkeypatch, "listener", SOURCE)

@@ -123,9 +123,7 @@ async def test_what_is_no_url_is_refused(app: tasker.App, url: Any) -> None:
         await app.submit(plan(), {}, callback_url=url)
 
 
-async def test_a_url_to_which_no_process_posts_is_refused_by_every_way_to_submit(
-    app: tasker.App, senders: Senders
-) -> None:
+async def test_callback_url_without_a_sender_is_refused_by_every_submission(app: tasker.App, senders: Senders) -> None:
     url, says = "https://a.example/done", "no process posts to callback URLs"
     with pytest.raises(UsageError, match=says) as refused:
         await app.submit(plan(), {}, callback_url=url)

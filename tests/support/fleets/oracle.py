@@ -25,11 +25,10 @@ PROMISES = (
     # every row has a history
     """select workflow_step_uuid from tasker.workflow_steps s where not exists (
     select from tasker.workflow_step_transitions t where t.workflow_step_uuid = s.workflow_step_uuid)""",
-    # every result or failure that a worker brought is audited; a condition that ended with its parent was not brought
+    # every result or failure that a worker brought is audited
     """select workflow_step_uuid from tasker.workflow_step_transitions t left join tasker.workflow_step_result_audit a
       using (workflow_step_uuid, workflow_step_transition_uuid) where t.from_state = 'in_progress'
-      and t.to_state like 'enqueued%for_orchestration' and a.workflow_step_uuid is null and not exists (
-      select from tasker.step_moves m where m.workflow_step_uuid = t.workflow_step_uuid and m.path = 'PEIOC')""",
+      and t.to_state like 'enqueued%for_orchestration' and a.workflow_step_uuid is null""",
 )
 
 

@@ -68,7 +68,7 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_the_three_are_installed_beside_the_included_ones() -> None:
+def test_secret_providers_are_installed_beside_the_included_ones() -> None:
     assert {"sops", "vault", "aws"} <= {*known_providers()}
 
 

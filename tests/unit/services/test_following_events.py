@@ -29,7 +29,7 @@ class Log(DomainEventLog):
 
 
 @pytest.mark.parametrize(("options", "first"), [({}, EVENT), ({"quiet_seconds": 15.0}, None)])
-async def test_followers_get_events_alone_unless_they_ask_for_a_sign_of_life(
+async def test_followers_get_events_only_unless_they_ask_for_heartbeats(
     options: dict[str, Any], first: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the client of a server does: what is the same service yields the same."""

@@ -54,7 +54,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.parent.name)
-def test_every_example_is_covered_wholly_and_nothing_is_found(file: Path) -> None:
+def test_every_example_is_covered_completely_without_problems(file: Path) -> None:
     workflow = workflow_of(file)
     done = explore(workflow.plan, workflow.lines)
     assert done.is_whole
@@ -76,8 +76,8 @@ def test_a_branch_that_no_rule_takes_is_found() -> None:
     )
     done = explore(plan, {"right": "w.yaml:8"})
     assert [(each.step, each.message, each.place) for each in done.findings] == [
-        ("right", "no way leads to it", "w.yaml:8"),
-        ("below", "no way leads to it", ""),
+        ("right", "no path leads to it", "w.yaml:8"),
+        ("below", "no path leads to it", ""),
     ]
     assert [str(item) for item in done.coverage.missing] == [
         *("right", "right: fails", "right: retried", "below", "below: fails", "below: retried"),
@@ -92,7 +92,7 @@ def test_a_convergence_that_joins_one_step_at_most_is_found() -> None:
         "{name: join, type: deferred, dependencies: [left, right], handler: h}",
     )
     assert [each.message for each in explore(plan).findings] == [
-        "it never joins more than one step: `type: standard` would do"
+        "it never joins more than one step: `type: standard` is enough"
     ]
 
 

@@ -26,7 +26,7 @@ def compiled(steps: str) -> Plan:
     return result.plans[0]
 
 
-def test_random_words_end_as_the_naive_model_says() -> None:
+def test_random_failure_words_end_like_the_naive_model() -> None:
     for seed in range(100):
         random = Random(seed)
         graph = drawn(random)

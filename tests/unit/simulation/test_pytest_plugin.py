@@ -59,7 +59,7 @@ def test_the_cases_of_a_scenario_file_are_tests(project: pytest.Pytester) -> Non
     result.stdout.fnmatch_lines(["orders.scenario.yaml::two timeouts, then paid PASSED*"])
 
 
-def test_a_case_that_comes_to_something_else_says_what_and_why(project: pytest.Pytester) -> None:
+def test_failed_case_shows_the_difference_and_the_reason(project: pytest.Pytester) -> None:
     text = SCENARIO.replace("amount: 5000", "amount: 500").replace(
         "carrier: DHL}}\n      dur", "carrier: UPS}}\n      dur"
     )

@@ -261,7 +261,7 @@ def test_a_wait_ends_at_the_next_named_day() -> None:
     assert run.results["a"] == {"waited_until": "2026-03-02T08:00:00+00:00"}
 
 
-def test_a_task_goes_on_without_a_step_as_its_word_says() -> None:
+def test_task_goes_on_after_a_failure_as_on_failure_says() -> None:
     plan = plan_with(
         "{name: a, handler: h, on_failure: continue}",
         "{name: b, dependencies: [a], handler: h}",

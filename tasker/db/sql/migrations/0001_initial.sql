@@ -343,7 +343,7 @@ create table tasker.step_waits (
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
   namespace_id int,                        -- of an event: these three say which one
   event        text,
-  key          text,                       -- '': one without a key
+  key          text,                       -- '': one without a key; null: no key is where the wait looks for it
   probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
@@ -392,10 +392,11 @@ create table tasker.wait_events (
   workflow_step_uuid uuid not null,
   token      bigint not null,
   event_uuid uuid not null,
+  nth        int not null,                 -- of the waits of the step: what one refuses, another one may take
   task_uuid  uuid not null,
   at         timestamptz not null,
-  problem    text,                         -- why it was refused; null: it was taken
-  primary key (workflow_step_uuid, token, event_uuid)
+  problem    text,                         -- why it was refused; null: it was taken, by no other one of the step
+  primary key (workflow_step_uuid, token, event_uuid, nth)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index wait_events_of_task on tasker.wait_events (task_uuid);   -- prune_v1
 create index wait_events_of_event on tasker.wait_events (event_uuid);   -- prune_incoming_events_v1

@@ -13,7 +13,7 @@ select d.callback_url from tasker.task_details d
 where d.task_uuid = %(task)s::uuid and d.callback_url is not null
 
 -- name: posts_callbacks
--- Whether a process posts the ends of tasks to their URLs, or did so within a day: the plugin `webhooks` reads
--- events in this name.
+-- Whether a process posts the ends of tasks to their URLs, or did so within a day: the plugin `webhooks`
+-- reads events in this name.
 select exists (select from tasker.event_subscribers s
   where s.name = 'webhook:callbacks' and s.updated_at > tasker.now() - interval '1 day')

@@ -50,12 +50,12 @@ select md5('step' || s.workflow_step_uuid)::uuid, s.workflow_step_uuid, s.task_u
 from tasker.workflow_steps s;
 
 -- The audit of stored results, without the results: the rows of the history left by a worker's result or
--- failure. The transition is the one into the state in which results are parked, the first of its row.
+-- failure. The transition is the one into the state in which results are parked.
 create or replace view tasker.workflow_step_result_audit as
 select md5('audit' || m.workflow_step_uuid || ':' || m.sort_key)::uuid as workflow_step_result_audit_uuid,
   m.workflow_step_uuid,
   md5('step' || m.workflow_step_uuid || ':'
-    || m.sort_key - length(m.path) + 2)::uuid as workflow_step_transition_uuid,
+    || m.sort_key - length(m.path) + position('I' in m.path) + 1)::uuid as workflow_step_transition_uuid,
   s.task_uuid, m.created_at as recorded_at, m.worker_uuid, d.correlation_id,
   tasker.path_succeeded(m.path) as success, m.execution_time_ms
 from tasker.step_moves m

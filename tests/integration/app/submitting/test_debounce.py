@@ -157,7 +157,7 @@ def test_a_full_task_is_followed_by_the_next(
     results = app.submit_many(plan, [Submission(customer(7, run=run)) for run in range(5)])
 
     assert [each.created for each in results if isinstance(each, SubmissionResult)] == [True, False, True, False, True]
-    lengths = "select jsonb_array_length(context->'collected') from tasker.task_details order by task_uuid"
+    lengths = "select jsonb_array_length(context->'collected') from tasker.task_details order by 1 desc"
     assert rows(database_url, lengths) == [(2,), (2,), (1,)]
 
 

@@ -131,3 +131,40 @@ def test_what_is_no_event_is_refused(app: tasker.SyncApp, order: Plan, options: 
 def test_a_payload_that_cannot_be_stored_is_refused(app: tasker.SyncApp) -> None:
     with pytest.raises(NotStorable):
         app.send_event("caller", "payment.settled", {"amount": float("nan")})
+
+
+REFUSING = """
+create function public.refuse() returns trigger language plpgsql as $$ begin
+  if new.task_uuid = '{task}' then raise exception using errcode = '22P02', message = 'refused by a test'; end if;
+  return new;
+end $$;
+create trigger refuses before insert on tasker.wait_events for each row execute function public.refuse()
+"""
+
+
+def test_an_event_that_the_database_refuses_is_stored_and_stops_no_other(app: tasker.SyncApp, order: Plan) -> None:
+    first, second = waits(app, order, "7"), waits(app, order, "8")
+    with psycopg.connect(app.database_url, autocommit=True) as connection:
+        connection.execute(REFUSING.format(task=first).encode())
+
+        assert app.send_event("caller", "payment.settled", {"amount": 1}, key="7").matched == 0
+        app.send_event("caller", "payment.settled", {"amount": 2}, key="8")
+
+        assert app.wait(second, timeout=60).steps["paid"].result["payload"] == {"amount": 2}
+        query = "select key from tasker.incoming_events where routed_at is null"
+        until(lambda: connection.execute(query).fetchall() == [("7",)], "only the refused one is left")
+        connection.execute("drop trigger refuses on tasker.wait_events")
+    assert app.wait(first, timeout=60).steps["paid"].result["payload"] == {"amount": 1}
+
+
+def test_an_event_whose_waits_cannot_be_looked_for_is_sent(app: tasker.SyncApp, order: Plan) -> None:
+    """An error would have it sent again, as a second event."""
+    task = waits(app, order, "7")
+    with psycopg.connect(app.database_url, autocommit=True) as connection:
+        connection.execute(b"alter function tasker.unmatched_v1(jsonb) rename to gone_v1")
+
+        sent = app.send_event("caller", "payment.settled", {"amount": 12}, key=7)
+
+        connection.execute(b"alter function tasker.gone_v1(jsonb) rename to unmatched_v1")
+    assert sent.matched == 0
+    assert app.wait(task, timeout=60).status == "complete"

@@ -19,3 +19,19 @@ def test_a_wait_says_until_when_and_a_lost_one_that_it_begins_anew(told: Told) -
     told.lab.observer.execute("delete from tasker.step_waits")
     assert told.sentence(task, "b") == "its wait was lost"
     told.lab.one.core("cancel", {"task": task, "actor": "ops", "reason": "enough"})
+
+
+def test_a_wait_for_an_event_says_which_and_what_did_not_fit(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    event = {"event": "payment.settled", "key": {"input": ["order"]}, "schema": None}
+    wait = {"on": "event", "events": [event], "for_seconds": 7200}
+    task = told.lab.submit_one(told.lab.plan(Spec("b", wait=wait)), context={"order": "7"})
+    told.lab.one.call("due", told.lab.one.args())
+
+    assert told.sentence(task, "b") == "waits for the event payment.settled with the key 7 until 14:00:00"
+    row = told.lab.steps(task)["b"]
+    refused = {"step": str(row.workflow_step_uuid), "task": task, "token": 1, "event": task, "problem": "$: too short"}
+    told.lab.one.core("refuse_event", refused)
+    assert told.sentence(task, "b").endswith("; the payloads of 1 did not fit, the last because $: too short")
+    remedy = told.one(task, "b").remedy()
+    assert f"tasker events send {told.lab.namespace} payment.settled --key 7 --payload" in remedy

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tasker.clock import new_task_uuid
+from tests.integration.engine.protocol.test_delays import WHY
 from tests.support.engine_fixture import Lab
 from tests.support.random_plans import Spec
 
@@ -71,3 +72,15 @@ def test_two_submissions_of_the_same_keys_in_other_orders_do_not_block_each_othe
         waiting = lab.later(lab.two.submit, plan, *other)
         lab.waits(waiting, lab.two, on=lab.one)
     assert len(waiting.result(timeout=60)["debounced"]) == 2
+
+
+def test_a_submission_does_not_wait_for_the_deletion_of_the_last_task_of_its_key(lab: Lab, plan: Any) -> None:
+    """Retention has the task and then deletes its key: a submission with the key must not want the task."""
+    (first,) = lab.submit(plan, entry("a"))
+    lab.two.core("cancel", {"task": first, **WHY})
+
+    with lab.transaction(lab.two):
+        lab.two.execute("select from tasker.tasks where task_uuid = %s for update", first)
+        answer = lab.later(lab.one.submit, plan, entry("b")).result(timeout=30)
+
+    assert len(answer["created"]) == 1

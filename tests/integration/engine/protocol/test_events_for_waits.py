@@ -51,6 +51,11 @@ def match(session: Session, found: Answer | None = None) -> int:
     return matched
 
 
+def refuse(session: Session, pair: Item, problem: str) -> None:
+    names = ("event", "step", "token", "nth", "task")
+    session.core("refuse_event", {**{name: pair[name] for name in names}, "problem": problem})
+
+
 def result(lab: Lab, name: str = "b") -> Any:
     return lab.observer.value("select result from tasker.step_results where name = %s", name)
 
@@ -86,7 +91,7 @@ def test_an_event_from_before_the_task_does_not_count(lab: Lab) -> None:
     assert lab.states(task)["b"] == "in_progress"
 
 
-def test_an_event_that_nobody_looked_for_yet_counts_for_a_task_that_is_created_after_it(lab: Lab) -> None:
+def test_unmatched_event_counts_for_a_task_created_after_it(lab: Lab) -> None:
     lab.submit_one(lab.chain(1))
     send(lab.one)
 
@@ -109,7 +114,7 @@ def test_a_wait_for_any_event_takes_one_from_before_its_task(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("last", ["event", "wait"])
-def test_whoever_commits_last_sees_both(lab: Lab, last: str) -> None:
+def test_later_commit_of_event_and_wait_matches_both(lab: Lab, last: str) -> None:
     """Neither sees the other while both are open, and who commits first finds nothing."""
     lab.one.set_time(0, NOON)
     lab.two.set_time(0, NOON)
@@ -135,7 +140,7 @@ def test_whoever_commits_last_sees_both(lab: Lab, last: str) -> None:
 
 
 @pytest.mark.parametrize("dies", ["sender", "both", "in between"])
-def test_a_death_between_commit_and_look_leaves_it_to_the_timekeeper(lab: Lab, dies: str) -> None:
+def test_timekeeper_matches_after_a_crash_between_commit_and_match(lab: Lab, dies: str) -> None:
     task = waiting(lab)
     if dies == "sender":
         match(lab.one)
@@ -151,7 +156,7 @@ def test_a_death_between_commit_and_look_leaves_it_to_the_timekeeper(lab: Lab, d
     assert "unmatched" not in due(lab.two)
 
 
-def test_a_look_that_is_repeated_after_a_death_gives_an_event_once(lab: Lab) -> None:
+def test_match_repeated_after_a_crash_gives_an_event_once(lab: Lab) -> None:
     task = waiting(lab)
     send(lab.one)
     found = pairs(lab.one)
@@ -168,7 +173,7 @@ def test_a_look_that_is_repeated_after_a_death_gives_an_event_once(lab: Lab) -> 
 
 
 @pytest.mark.parametrize("first", ["event", "timeout"])
-def test_event_and_timeout_at_one_moment_end_the_wait_once(lab: Lab, first: str) -> None:
+def test_concurrent_event_and_timeout_end_the_wait_once(lab: Lab, first: str) -> None:
     task = waiting(lab)
     send(lab.one, exclusive=True)
     found = pairs(lab.one)
@@ -195,7 +200,7 @@ def test_event_and_timeout_at_one_moment_end_the_wait_once(lab: Lab, first: str)
     )
 
 
-def test_an_exclusive_event_goes_to_one_of_two_that_want_it_at_one_moment(lab: Lab) -> None:
+def test_exclusive_event_goes_to_one_of_two_concurrent_waits(lab: Lab) -> None:
     tasks = waiting(lab), waiting(lab)
     send(lab.one, exclusive=True)
     lab.two.set_time(0, NOON)
@@ -236,7 +241,7 @@ def test_an_event_is_for_every_wait_of_its_key_and_for_later_ones(lab: Lab) -> N
     assert [lab.states(task)["b"] for task in tasks] == ["complete"] * 3
 
 
-def test_a_second_event_of_one_dedupe_id_is_dropped_also_at_one_moment(lab: Lab) -> None:
+def test_second_event_of_one_dedupe_id_is_dropped_also_concurrently(lab: Lab) -> None:
     lab.submit_one(lab.chain(1))
     lab.two.set_time(0, NOON)
     with lab.transaction(lab.one):
@@ -261,8 +266,7 @@ def test_no_event_in_time_fails_and_says_which(lab: Lab) -> None:
     task = waiting(lab)
     send(lab.one, payload={"amount": "many"})
     (pair,) = pairs(lab.one)["pairs"]
-    names = ("event", "step", "token", "task")
-    lab.one.core("refuse_event", {**{name: pair[name] for name in names}, "problem": "$.amount: is no integer"})
+    refuse(lab.one, pair, "$.amount: is no integer")
     assert pairs(lab.one)["pairs"] == [], "a refused payload is not compared again"
     match(lab.one)
     lab.one.set_time(HOUR + 1, NOON)
@@ -287,6 +291,34 @@ def test_a_wait_without_a_key_in_the_data_fails_and_says_where(lab: Lab) -> None
     error = lab.observer.value("select error from tasker.step_failures")
     assert (lab.task(task).state, error["error_type"]) == ("error", "event_key_missing")
     assert error["message"] == "key: expected a value at input.order"
+
+
+def test_a_wait_without_a_key_in_the_data_takes_no_event_without_a_key(lab: Lab) -> None:
+    lab.one.set_time(0, NOON)
+    task = lab.submit_one(lab.plan(Spec("b", wait=awaited()), name="paid"), context={})
+    due(lab.one)
+    send(lab.one, key="")
+
+    assert match(lab.one) == 0
+
+    due(lab.one)
+    assert lab.states(task)["b"] == "error"
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_what_one_of_several_events_refuses_another_one_takes(lab: Lab, dies: bool) -> None:
+    """Two alternatives of one name and key differ in their schemas."""
+    task = waiting(lab, wait=awaited(events=awaited()["events"] * 2, count=2))
+    send(lab.one)
+    found = pairs(lab.one)
+    refuse(lab.one, found["pairs"][0], "is no refund")
+    found = pairs(lab.one) if dies else {**found, "pairs": found["pairs"][1:]}
+
+    assert match(lab.one, found) == 1
+
+    assert match(lab.one) == 0, "it counts once"
+    assert lab.observer.rows("select nth, problem from tasker.wait_events") == [(2, None)]
+    assert lab.states(task)["b"] == "in_progress"
 
 
 def test_the_first_of_several_events_ends_the_wait(lab: Lab) -> None:

@@ -224,7 +224,7 @@ def test_sweeps_leave_a_wait_alone_and_find_one_that_is_lost(lab: Lab) -> None:
     assert lab.steps(task)["b"].attempts == 2
 
 
-def test_the_end_of_a_wait_waits_for_a_busy_task_and_an_end_in_between_counts(lab: Lab) -> None:
+def test_end_of_a_wait_is_postponed_while_its_task_is_locked(lab: Lab) -> None:
     task = waiting(lab)
     lab.two.set_time(HOUR + 1, NOON)
     with lab.transaction(lab.one):

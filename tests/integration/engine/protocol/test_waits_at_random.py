@@ -125,7 +125,7 @@ class Story:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_steps_that_wait_break_no_promise_and_end(lab: Lab, seed: int) -> None:
+def test_waiting_steps_keep_the_invariants_and_end(lab: Lab, seed: int) -> None:
     story = Story(lab, seed)
     story.tick(0.001)
     story.run()

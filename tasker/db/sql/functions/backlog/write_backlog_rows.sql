@@ -17,7 +17,8 @@ begin
         where j.from_state = 'pending'))
     order by b.workflow_step_uuid for update
   ), gone as (
-    delete from tasker.ready_backlog b using leaving l where b.workflow_step_uuid = l.workflow_step_uuid
+    delete from tasker.ready_backlog b   -- not a join: one planned for an empty backlog reads all of it
+    where b.workflow_step_uuid = any (array(select l.workflow_step_uuid from leaving l))
     returning b.task_uuid
   ), over as (   -- backlogged steps have no timer
     delete from tasker.timers m

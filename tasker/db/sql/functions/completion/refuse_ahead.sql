@@ -1,7 +1,8 @@
--- Refuses the changes of steps that ran ahead of their parents' results (kind `ahead`), where the usual way
--- could have moved them otherwise: the step then becomes ready by this write, like any other. Accepted is a
--- step whose unmet parents all end well by accepted changes of this batch, that has no gates, and that is not
--- paused. Its first token means that it was never claimed; `judge_changes` has checked that it is pending.
+-- Refuses changes of the kind `ahead` (steps that ran before their parents' results were stored) where the
+-- usual path could have had another outcome: the step then becomes ready by this write, like any other. A
+-- step is accepted if all its unmet parents end well by accepted changes of this batch, it has no gates, and
+-- it is not paused. Its first token means that it was never claimed; `judge_changes` has checked that it is
+-- pending.
 -- If it creates steps, they must be planned for the graph as the expansions before it leave it, in the order
 -- of the steps, as advance_v1 makes them. A refused step may be a parent of another one: this is repeated.
 create or replace function tasker.refuse_ahead(p_args jsonb, p_answer tasker.judgement)

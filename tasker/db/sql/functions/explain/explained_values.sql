@@ -12,8 +12,9 @@ language sql stable as $$
         'key', nullif((array_agg(w.key order by w.nth))[1], ''),
         'taken', nullif((select count(*) from tasker.wait_events x where x.problem is null
           and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token), 0),
-        'refused', nullif((select count(*) from tasker.wait_events x where x.problem is not null
-          and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token), 0),
+        'refused', nullif((select count(distinct x.event_uuid) from tasker.wait_events x
+          where x.problem is not null and x.workflow_step_uuid = s.workflow_step_uuid
+            and x.token = s.claim_token), 0),
         'problem', (select x.problem from tasker.wait_events x where x.problem is not null
           and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token
           order by x.at desc limit 1))

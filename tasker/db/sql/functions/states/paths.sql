@@ -93,5 +93,5 @@ $$;
 -- for neither.
 create or replace function tasker.path_succeeded(p_code text) returns boolean
 language sql immutable parallel safe as $$
-  select case when left(p_code, 2) = 'IO' then true when left(p_code, 2) = 'IX' then false end
+  select case when p_code ~ 'IO' then true when p_code ~ 'IX' then false end
 $$;

@@ -27,8 +27,9 @@ begin
   order by f.value
   -- locks the row, also if another task has the key
   on conflict (namespace_id, template, value) do update set task_uuid = b.task_uuid;
-  -- in their order, as every write of tasks locks them
-  perform from tasker.tasks t where t.task_uuid in (
+  -- in their order, as every write of tasks locks them; not those that ended, which prune_v1 locks before
+  -- their keys
+  perform from tasker.tasks t where not t.complete and t.task_uuid in (
     select b.task_uuid from tasker.debounces b where b.namespace_id = v_namespace and b.template = v_name
       and b.value in (select g.value from tasker.debounced_tasks(p_tasks) g))
   order by t.task_uuid for no key update;

@@ -89,7 +89,8 @@ begin
   select bool_or(q.kind <> 's'), jsonb_agg(q.subject order by q.due_at) filter (where q.kind = 's')
   into v_passed_over, v_schedules
   from (select m.kind, m.subject, m.due_at from tasker.timers m where m.due_at <= v_until and (m.kind = 's'
-      or exists (select from tasker.tasks t where t.task_uuid = m.task_uuid))
+      -- offset: a look-up for each; else the planner may hash all tasks that there are
+      or exists (select from tasker.tasks t where t.task_uuid = m.task_uuid offset 0))
     order by m.due_at limit v_limit) q;
   v_granted := tasker.grant_noted(p_args || jsonb_build_object('slots',   -- also for the steps above
     greatest(0, coalesce((p_args->>'slots')::int, 0)

@@ -1,5 +1,5 @@
 -- Begins the waits of steps that were suspended by this write, with their timers. Returns whether some of
--- them have to look for events that are there already, after the commit.
+-- them have to be matched with earlier events after the commit.
 -- Locks: a timer changes only under the lock of its task, as a wait.
 create or replace function tasker.begin_waits(p_placed tasker.placed_step[], p_now timestamptz)
 returns boolean
@@ -15,9 +15,9 @@ language sql as $$
     select p.step_uuid, tasker.place_token(p.place, p.token), coalesce(e.nth, 1), p.task_uuid,
       case when e.event is null then 'w' else 'e' end::"char", p_now, p.begins_at,
       case when e.event is not null then p.namespace_id end, e.event->>'event',
-      case when e.event is not null
-        then coalesce(tasker.limit_value(tasker.value_at(p.task_uuid, nullif(e.event->'key', 'null'))),
-          '') end,
+      case when jsonb_typeof(e.event->'key') = 'object'   -- null: none is there, so that no event fits
+          then tasker.limit_value(tasker.value_at(p.task_uuid, e.event->'key'))
+        when e.event is not null then '' end,
       e.event is null
     from unnest(p_placed) p
     join tasker.template_steps ts on ts.template_id = p.template_id and ts.ordinal = p.ordinal
@@ -29,8 +29,8 @@ language sql as $$
   select bool_or(b.looks) from begun b
 $$;
 
--- Ends the waits of suspended steps that this write moves, and deletes their timers, whatever moved them. The
--- outcome is that of the change's note (`wait`).
+-- Ends the waits of suspended steps that this write changes in any way, and deletes their timers. The outcome
+-- is in the note of the change (`wait`).
 -- Locks: waits, as their steps.
 create or replace function tasker.end_waits(p_judged tasker.judged_change[], p_now timestamptz) returns void
 language sql as $$

@@ -1,5 +1,5 @@
--- Gives an event to a wait: the step ends with it, or collects it until it has enough. One transaction: an
--- exclusive event is taken by a wait exactly if its step has accepted it.
+-- Gives an event to a wait: the step ends with it, or collects it until it has enough. One transaction: a
+-- wait takes an exclusive event if and only if its step accepts it.
 -- Locks: event, then task, step and as advance_v1. Nobody who has a task waits for an event.
 -- p_args: as advance_v1 without items; event, step, token, nth, task.
 -- Returns: as advance_v1, and matched: whether the wait took it.
@@ -38,12 +38,19 @@ begin
       join tasker.incoming_events e using (event_uuid) where x.workflow_step_uuid = v_step
       and x.token = v_token and x.problem is null) + v_event.bytes > v_most_bytes
     then 'the payloads that the wait has collected are too large together' end;
-  insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, task_uuid, at, problem)
-  values (v_step, v_token, v_event.event_uuid, (p_args->>'task')::uuid, v_now, v_problem)
+  if exists (select from tasker.wait_events x where x.workflow_step_uuid = v_step and x.token = v_token
+      and x.event_uuid = v_event.event_uuid and x.problem is null) then
+    return '{"matched": false}';
+  end if;
+  insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, nth, task_uuid, at, problem)
+  values (v_step, v_token, v_event.event_uuid, (p_args->>'nth')::int, (p_args->>'task')::uuid, v_now,
+    v_problem)
   on conflict do nothing;
   if not found or v_problem is not null then
     return '{"matched": false}';
   end if;
+  delete from tasker.wait_events x where x.workflow_step_uuid = v_step and x.token = v_token
+    and x.event_uuid = v_event.event_uuid and x.problem is not null;   -- another wait of the step refused it
   update tasker.incoming_events e set taken_by = case when v_event.exclusive then v_step end,
     routed_at = coalesce(e.routed_at, v_now) where e.event_uuid = v_event.event_uuid and v_event.exclusive;
 
@@ -68,8 +75,8 @@ begin
 end
 $$;
 
--- Notes that the payload of an event did not fit a wait: another wait may take it.
--- p_args: {event, step, token, task, problem}
+-- Records that the payload of an event did not fit a wait: another wait may take it.
+-- p_args: {event, step, token, nth, task, problem}
 -- Returns: {}
 create or replace function tasker.refuse_event_v1(p_args jsonb) returns jsonb
 language plpgsql
@@ -77,9 +84,9 @@ set search_path to pg_catalog, pg_temp
 as $$
 begin
   perform tasker.require_read_committed();
-  insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, task_uuid, at, problem)
+  insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, nth, task_uuid, at, problem)
   values ((p_args->>'step')::uuid, (p_args->>'token')::bigint, (p_args->>'event')::uuid,
-    (p_args->>'task')::uuid, tasker.now(), p_args->>'problem')
+    (p_args->>'nth')::int, (p_args->>'task')::uuid, tasker.now(), p_args->>'problem')
   on conflict do nothing;
   return '{}';
 end

@@ -1,6 +1,6 @@
--- The items of due_v1, in which a step whose wait has ended by its time gets its result, or its failure: if
--- there is no time or key at the place that its wait names (`not_a_time`, `event_key_missing`), or if no
--- event came (`wait_timed_out`). The token decides later whether the wait is still that of the step.
+-- The items of due_v1 for steps whose wait has ended by its time: a result, or a failure if the path of the
+-- wait leads to no time or key (`not_a_time`, `event_key_missing`) or no event came (`wait_timed_out`). The
+-- token decides later whether the wait is still current.
 create or replace function tasker.results_of_waits(p_items jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -33,7 +33,7 @@ begin
 end
 $$;
 
--- What went wrong with a wait, for people.
+-- The message of a failed wait.
 create or replace function tasker.problem_of_wait(p_problem text, p_wait jsonb, p_row tasker.step_waits)
 returns text
 language sql stable as $$
@@ -44,7 +44,8 @@ language sql stable as $$
           to_char(p_row.until at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"'))
       from tasker.step_waits w
       where w.workflow_step_uuid = p_row.workflow_step_uuid and w.token = p_row.token)
-      || coalesce((select format('; the payloads of %s did not fit, the last because %s', count(*),
+      || coalesce((select format('; the payloads of %s did not fit, the last because %s',
+          count(distinct x.event_uuid),
           (array_agg(x.problem order by x.at desc))[1])
         from tasker.wait_events x where x.workflow_step_uuid = p_row.workflow_step_uuid
           and x.token = p_row.token and x.problem is not null having count(*) > 0), '')
@@ -58,7 +59,7 @@ language sql stable as $$
         tasker.place_text(p_wait->'until')) end end
 $$;
 
--- The events that a wait has taken, the earliest first, as results have them.
+-- The events that a wait has taken, the earliest first, in the form of the result.
 create or replace function tasker.taken_events(p_step uuid, p_token bigint) returns jsonb
 language sql stable as $$
   select coalesce(jsonb_agg(tasker.event_result(e) order by x.at, x.event_uuid), '[]')
@@ -66,7 +67,7 @@ language sql stable as $$
   where x.workflow_step_uuid = p_step and x.token = p_token and x.problem is null
 $$;
 
--- An event as the result of a step has it.
+-- An event in the form of a step's result.
 create or replace function tasker.event_result(p_event tasker.incoming_events) returns jsonb
 language sql stable as $$
   select jsonb_build_object('event', p_event.name, 'key', p_event.key, 'payload', p_event.payload,

@@ -1,6 +1,6 @@
--- Stores an event for the steps that wait for it, or will, until it expires. In the transaction of the caller
--- it takes no lock that a task needs; who commits looks for waits afterwards (unmatched_v1), or the
--- timekeeper, which is told by the commit with `announce`.
+-- Stores an event for steps that wait for it now or later, until it expires. It takes no lock that a task
+-- needs. After its commit the sender matches the event (unmatched_v1); with `announce` the commit notifies
+-- the timekeeper, which then does it.
 -- Locks: two senders of one `dedupe_id` wait for each other's transaction.
 -- p_args: {namespace, name, key, payload, exclusive, dedupe_id, keep_ms, by, announce}
 -- Returns: {event: uuid, duplicate: boolean}; {missing: true} if there is no such namespace.

@@ -1,9 +1,9 @@
--- Events and waits that have not looked for each other, with the pairs that they make: each to be judged
--- by its schema, and then written (match_event_v1, refuse_event_v1); looked_v1 afterwards. Reads only, so
--- whoever dies in between leaves all of it to the next.
+-- Unmatched events and waits, with the pairs of the same name and key. The caller checks each payload
+-- against the schema, writes the pair (match_event_v1, refuse_event_v1), and calls looked_v1. This only
+-- reads, so after a crash the next caller gets the same answer.
 -- p_args: {limit: of pairs, events: of events and of waits}
 -- Returns: {pairs: [{event, payload, name, key, step, token, nth, task, template, ordinal}], events: [uuid],
---   waits: [[step, token, nth]]: looked at completely with these pairs, more: true if there may be more}
+--   waits: [[step, token, nth]]: completely matched with these pairs, more: true if there may be more}
 create or replace function tasker.unmatched_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -39,7 +39,7 @@ as $$
       -- an event of a long transaction is older than it was ever to be seen
       and (ts.wait->>'since' = 'any' or e.routed_at is null or e.routed_at >= t.created_at)
       and not exists (select from tasker.wait_events x where x.workflow_step_uuid = m.workflow_step_uuid
-        and x.token = m.token and x.event_uuid = m.event_uuid)
+        and x.token = m.token and x.event_uuid = m.event_uuid and (x.nth = m.nth or x.problem is null))
     order by m.event_uuid, m.workflow_step_uuid, m.nth
     limit (select b.pairs + 1 from bounds b)
   ), full_page as materialized (
@@ -60,7 +60,7 @@ as $$
         from waiting w), '[]') end)
 $$;
 
--- Notes that these events and waits have looked for each other: their pairs are written.
+-- Marks these events and waits as matched: all their pairs are written.
 -- Locks: events (skips), waits (skips).
 -- p_args: {events, waits} as unmatched_v1 answered them.
 -- Returns: {}

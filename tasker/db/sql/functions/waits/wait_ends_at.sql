@@ -1,5 +1,5 @@
--- When a wait that begins at `p_from` ends by itself, from its part of the plan; null: never, -infinity:
--- there is no time, or no key of an event, at the place that it names. `p_judged`: changes of the same
+-- The time at which a wait that begins at `p_from` ends without an event, from its part of the plan; null:
+-- never; -infinity: its path leads to no time, or to no key of an event. `p_judged`: changes of the same
 -- write, whose results are not stored yet.
 create or replace function tasker.wait_ends_at(p_task uuid, p_wait jsonb, p_from timestamptz,
   p_judged tasker.judged_change[] default null) returns timestamptz
@@ -15,8 +15,8 @@ language sql stable as $$
       then coalesce(tasker.time_of(tasker.value_at(p_task, p_wait->'until', p_judged)), '-infinity') end
 $$;
 
--- The first time after `p_after` that a calendar word names: {next: day, weekday, month or the name of a day
--- of the week, at: time of day, timezone}. A time that a change to summer time leaves out is an hour later.
+-- The first time after `p_after` of a calendar rule: {next: day, weekday, month or the name of a day
+-- of the week, at: time of day, timezone}. A time skipped by a change to summer time is an hour later.
 -- -infinity: the database does not know the zone.
 create or replace function tasker.next_calendar_time(p_word jsonb, p_after timestamptz) returns timestamptz
 language plpgsql stable as $$

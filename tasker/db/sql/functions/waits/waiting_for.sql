@@ -1,4 +1,4 @@
--- For what the suspended steps of a task wait, in the words of the API: child, event, person, time.
+-- The kinds of waits of the suspended steps of a task, as the API names them: child, event, person, time.
 create or replace function tasker.waiting_for(p_task uuid) returns text[]
 language sql stable as $$
   select coalesce(array_agg(distinct tasker.wait_word(w.kind) order by tasker.wait_word(w.kind)), '{}')

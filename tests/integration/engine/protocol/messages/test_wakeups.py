@@ -149,7 +149,7 @@ def test_a_submission_that_enqueues_nothing_notifies_nobody(lab: Lab) -> None:
     assert heard(ears) == []
 
 
-def test_a_refused_step_wakes_those_who_may_serve_it_and_nobody_else(lab: Lab) -> None:
+def test_refused_step_wakes_only_workers_that_may_serve_it(lab: Lab) -> None:
     """Its message is visible only after a while: the answer of the claim says when, and names the step."""
     lab.submit(lab.plan(Spec("lost")))
     refusing, serving, busy, elsewhere = (lab.session() for _ in range(4))
