@@ -57,15 +57,13 @@ class IncomingEvents:
         sent = sent_event(answer, namespace)
         if sent.duplicate:
             return sent
+        taken = refused = 0
         try:
-            matched = await self._matcher.match(sent.event_uuid)
+            if not (taken := await self._matcher.match(sent.event_uuid)):
+                event = {"event": sent.event_uuid}
+                ((taken, refused),) = await self._engine.connection.execute(query("events", "waits_of_event"), event)
         except DatabaseError as error:  # the event is stored: an error would have it sent again
             _log.warning("event_not_matched event=%s: left to the timekeeper: %s", sent.event_uuid, error)
-            return sent
-        if matched:
-            return SentEvent(sent.event_uuid, False, matched)
-        event = {"event": sent.event_uuid}
-        ((taken, refused),) = await self._engine.connection.execute(query("events", "waits_of_event"), event)
         return SentEvent(sent.event_uuid, False, taken, 0 if taken else refused)
 
     async def list(

@@ -9,7 +9,7 @@ from tasker.dataclasses import dataclass
 from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
 from tasker.template.failure_words import FAIL_TASK
-from tasker.template.step_types import DEFAULT, OF_RULES, StepType
+from tasker.template.step_types import DEFAULT, OF_RULES, WAITING, StepType
 
 if TYPE_CHECKING:
     from tasker.template.yaml.nodes import Node
@@ -83,8 +83,8 @@ def with_defaults_of_template(document: Mapping[str, Any], reading: DocumentRead
 
 
 def _with_defaults(step: Any, index: int, defaults: Mapping[str, Any], reading: DocumentReading) -> Any:
-    if not isinstance(step, dict) or "rules" in step:  # the defaults are about handlers
-        return step
+    if not isinstance(step, dict) or "rules" in step or step.get("type") in WAITING:
+        return step  # the defaults are about handlers
     missing = {key: value for key, value in defaults.items() if not reading.has("steps", index, key)}
     for key in missing:
         reading.copy(("defaults", key), ("steps", index, key))

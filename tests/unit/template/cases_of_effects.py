@@ -348,6 +348,12 @@ EFFECTS = (
         builtin("{value: 1, schema: {title: '$'}}", "validate"),
     ),
     Case(
+        "T170",
+        builtin("{message: a}").replace("tasker.log", "«tasker.lgo»"),
+        "did you mean `tasker.log`?",
+        builtin("{message: a}"),
+    ),
+    Case(
         "T104",
         builtin("{message: a}").replace("tasker.log", "{callable: tasker.log, method: «other»}"),
         "remove `method`",

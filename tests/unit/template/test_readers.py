@@ -189,7 +189,9 @@ def test_what_is_only_named_somewhere_is_not_read() -> None:
 
 
 def test_the_document_has_every_key_of_the_language() -> None:
-    had = {(location[-1], key.doc) for location, key in keys(TEMPLATE, document())}
+    debounced = {"debounce": {"key": "input.order_id", "wait": "30s", "max_wait": "5m", "keep": "collect"}}
+    documents = (document(), debounced)  # `debounce` and `unique` exclude each other
+    had = {(location[-1], key.doc) for data in documents for location, key in keys(TEMPLATE, data)}
 
     def all_of(shape: Any) -> Iterator[Key]:
         while isinstance(shape, ListOf | MapOf):
