@@ -28,7 +28,9 @@ begin
     returning m.subject, m.task_uuid, m.kind
   ), unlined as (
     delete from tasker.limit_waiters w
-    where w.workflow_step_uuid = any (array(select j.step_uuid from unnest(p_judged) j
+    where w.workflow_step_uuid = any (array(select x.workflow_step_uuid from unnest(p_judged) j
+        cross join lateral (select w.workflow_step_uuid from tasker.limit_waiters w
+          where w.workflow_step_uuid = j.step_uuid offset 0) x   -- mostly none
         where j.from_state = 'pending'))
     returning w.task_uuid
   )

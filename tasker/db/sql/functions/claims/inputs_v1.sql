@@ -48,9 +48,11 @@ declare
   v_answer jsonb;
 begin
   with tasks as (
-    select distinct s.task_uuid, t.gates & 16 <> 0 as fails from tasker.workflow_steps s
-    join tasker.tasks t on t.task_uuid = s.task_uuid
-    where s.workflow_step_uuid = any (p_steps)
+    -- offset: a look-up for each, even if it was planned while there were few steps
+    select distinct s.task_uuid, t.gates & 16 <> 0 as fails from unnest(p_steps) as p (step)
+    cross join lateral (select x.task_uuid from tasker.workflow_steps x
+      where x.workflow_step_uuid = p.step offset 0) s
+    cross join lateral (select y.gates from tasker.tasks y where y.task_uuid = s.task_uuid offset 0) t
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,

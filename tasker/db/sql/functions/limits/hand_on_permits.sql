@@ -37,8 +37,10 @@ begin
   select array_agg(k.rule_id), array_agg(k.value) into v_rules, v_values from (
     select g.rule_id, g.value from gone g
     union
+    -- offset: a look-up for each, even if it was planned while few waited
     select w.rule_id, w.value from unnest(p_placed) p
-    join tasker.limit_waiters w on w.workflow_step_uuid = p.step_uuid
+    cross join lateral (select x.rule_id, x.value from tasker.limit_waiters x
+      where x.workflow_step_uuid = p.step_uuid offset 0) w
     where p.limited) k;
   if v_rules is null then
     return null;

@@ -196,7 +196,10 @@ begin
     then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
     else tasker.path_code('pending') || tasker.task_path('pending', 'waiting_for_dependencies') end,
       t.sort_key, v_now
-  from unnest(v_created) c join tasker.tasks t on t.task_uuid = c;
+  -- offset: a look-up for each, even if it was planned while there were few tasks
+  from unnest(v_created) c
+  cross join lateral (select x.task_uuid, x.state, x.sort_key from tasker.tasks x
+    where x.task_uuid = c offset 0) t;
 
   insert into tasker.workflow_steps (workflow_step_uuid, task_uuid, namespace_id, template_id, ordinal,
     name, state, unmet, max_attempts, retryable, sort_key, claim_token, attempts, worker_uuid, started_at,

@@ -53,10 +53,13 @@ begin
     array_agg(q.subject) filter (where q.kind = 'c'), count(*)
   -- the token: a later failure of the same step is not due yet
   into v_items, v_expired, v_overdue, v_giving_way, v_found
-  from (select m.subject, m.task_uuid, m.token, m.kind, m.due_at
-        from tasker.timers m join tasker.tasks t on t.task_uuid = m.task_uuid
-        where m.due_at <= v_until
-        order by m.due_at limit v_limit for no key update of t skip locked) q;
+  -- not a join: one planned while there were few tasks compares each timer with all of them. The timers are
+  -- in their order before a task is locked, and no more tasks are than the limit lets through.
+  from (select m.* from (select x.subject, x.task_uuid, x.token, x.kind, x.due_at from tasker.timers x
+          where x.due_at <= v_until order by x.due_at offset 0) m
+        cross join lateral (select from tasker.tasks t where t.task_uuid = m.task_uuid
+          for no key update skip locked) t
+        limit v_limit) q;
   if v_overdue is not null then   -- first: no step of these is to begin
     v_answer := tasker.fail_overdue_tasks(v_overdue, p_args, v_answer);
   end if;
