@@ -305,22 +305,6 @@ def test_a_wait_without_a_key_in_the_data_takes_no_event_without_a_key(lab: Lab)
     assert lab.states(task)["b"] == "error"
 
 
-@pytest.mark.parametrize("dies", [False, True])
-def test_what_one_of_several_events_refuses_another_one_takes(lab: Lab, dies: bool) -> None:
-    """Two alternatives of one name and key differ in their schemas."""
-    task = waiting(lab, wait=awaited(events=awaited()["events"] * 2, count=2))
-    send(lab.one)
-    found = pairs(lab.one)
-    refuse(lab.one, found["pairs"][0], "is no refund")
-    found = pairs(lab.one) if dies else {**found, "pairs": found["pairs"][1:]}
-
-    assert match(lab.one, found) == 1
-
-    assert match(lab.one) == 0, "it counts once"
-    assert lab.observer.rows("select nth, problem from tasker.wait_events") == [(2, None)]
-    assert lab.states(task)["b"] == "in_progress"
-
-
 def test_the_first_of_several_events_ends_the_wait(lab: Lab) -> None:
     other = {"event": "payment.refused", "key": None, "schema": None}
     task = waiting(lab, wait=awaited(events=[other, awaited()["events"][0]], for_seconds=None))
