@@ -159,7 +159,7 @@ BROKERS = "it needs the credentials of both brokers; a server has those of one"
 DIRECTLY = {
     **dict.fromkeys(("run", "dev", "worker start", "orchestrator", "server"), FLEET),
     **dict.fromkeys(("template validate", "template graph", "template show", "template schema"), FILES),
-    **dict.fromkeys(("new", "completion"), FILES),
+    **dict.fromkeys(("new", "simulate", "completion"), FILES),
     "auth create-api-key": KEYS,
     "auth generate-keys": KEYS,
     "auth generate-token": KEYS,

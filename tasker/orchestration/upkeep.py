@@ -263,8 +263,8 @@ class Upkeep:
         """Give events to the steps that wait for them."""
         if self._matcher is None and self._make_matcher is not None:
             self._matcher = self._make_matcher()
-        if self._matcher is not None:
-            await self._matcher.match()
+        if self._matcher is not None and await self._matcher.match():
+            self._schedule.recheck_in(1.0)  # there may be more
 
     async def _fire(self, schedules: Sequence[str]) -> None:
         """Fire the schedules that are due; the timekeeper checks again when the first of them is due next."""

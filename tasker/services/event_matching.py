@@ -20,8 +20,8 @@ from tasker.template.schema_check import check_result
 
 PAIRS, EVENTS = 200, 200
 """Maximum number of pairs of one read, and of the events and waits that it searches."""
-ROUNDS = 50
-"""Reads of one pass; the next pass continues."""
+ROUNDS = 2
+"""Reads of one pass; the next pass continues. Senders wait for their pass, and timers for that of the timekeeper."""
 MOST_SHOWN = 500
 """Characters of the reason why a payload did not fit."""
 _log = logging.getLogger("tasker.orchestration")

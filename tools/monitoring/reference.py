@@ -12,7 +12,7 @@ from tools.monitoring.published import ALERTS_ELSEWHERE, ELSEWHERE, LABELS_LEFT_
 
 HEAD = """# Metrics and alerts
 
-Made by `python -m tools.monitoring` from the tables in the code. [Numbers for Prometheus](../metrics.md) tells how
+Made by `python -m tools.monitoring` from the tables in the code. [Metrics](../metrics.md) explains how
 to scrape them.
 
 A name has the form `tasker_*`, or the one under which it was published first. Counters end in `_total`; histograms

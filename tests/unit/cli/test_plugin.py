@@ -50,7 +50,7 @@ def test_one_plugin_is_shown_with_hooks_and_settings_and_one_that_cannot_be_load
     assert "plugins.logs.path, plugins.logs.starts" in invoke("show", "logs").stdout
     assert "a_client_that_is_not_here" in invoke("show", "broken", code=1).stdout
     assert json.loads(invoke("show", "good", "--format", "json").stdout)["place"] == "good_plugin"
-    assert "installed: broken, good, logs, " in invoke("show", "nobody", code=2).stderr
+    assert "installed: broken, command, files, good, llm, logs, " in invoke("show", "nobody", code=2).stderr
 
 
 def test_a_configuration_with_problems_keeps_nobody_from_looking(monkeypatch: pytest.MonkeyPatch) -> None:

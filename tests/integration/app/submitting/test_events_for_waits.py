@@ -11,6 +11,7 @@ import pytest
 import tasker
 from tasker.cli.commands.event_sending import sent_text
 from tasker.errors import NotStorable, UsageError
+from tasker.services import event_matching
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.support.waiting import until
@@ -36,9 +37,9 @@ def order() -> Plan:
     return plan
 
 
-def waits(app: tasker.SyncApp, plan: Plan, order: str) -> str:
+def waits(app: tasker.SyncApp, plan: Plan, order: str, name: str = "x") -> str:
     """A task that waits for its event."""
-    task = app.submit(plan, {"order": order, "name": "x"}).task_uuid
+    task = app.submit(plan, {"order": order, "name": name}).task_uuid
     until(lambda: app.tasks.report(task).waiting_for == ["event"], "it waits")
     return task
 
@@ -168,3 +169,15 @@ def test_an_event_whose_waits_cannot_be_looked_for_is_sent(app: tasker.SyncApp, 
         connection.execute(b"alter function tasker.gone_v1(jsonb) rename to unmatched_v1")
     assert sent.matched == 0
     assert app.wait(task, timeout=60).status == "complete"
+
+
+def test_an_event_for_very_many_waits_holds_up_neither_its_sender_nor_timers(
+    app: tasker.SyncApp, order: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [waits(app, order, "7", name) for name in "abcdefg"]
+    monkeypatch.setattr(event_matching, "PAIRS", 1)
+
+    sent = app.send_event("caller", "payment.settled", {"amount": 1}, key="7")
+
+    assert sent.matched <= 2, "the pairs of two reads"
+    assert {app.wait(task, timeout=60).status for task in tasks} == {"complete"}
