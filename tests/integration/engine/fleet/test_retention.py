@@ -31,12 +31,7 @@ SHARED = {
     *("template_limits", "limit_rules", "limit_notes", "limit_buckets", "submission_buckets"),
     *("schedules", "schedule_fires"),  # whose history has a limit of its own
     *("enqueue_counters", "dlq_counters"),
-    "staleness_settings",
-    "repairs",
-    "turns",
-    "workers",
-    "worker_callables",
-    "pause_log",
+    *("staleness_settings", "repairs", "turns", "workers", "worker_callables", "pause_log"),
     *("operator_actions", "saved_views", "page_sessions"),
     "schema_scripts",
     "poison_messages",
