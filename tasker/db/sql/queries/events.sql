@@ -1,7 +1,8 @@
 -- Events that were sent to steps that wait.
 
 -- name: waits_of_event
--- How many waits have taken and refused an event that its sender found taken by none: another process may match it.
+-- How many waits have taken and refused an event that its sender found taken by none: another process may
+-- match it.
 select count(*) filter (where x.problem is null), count(*) filter (where x.problem is not null)
 from tasker.wait_events x where x.event_uuid = %(event)s::uuid
 
