@@ -143,7 +143,8 @@ def result_of_wait(waits: str, values: Values[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the result of a step that waits for that, from its keys."""
     if waits == "time":
         return {"type": "object", "required": ["waited_until"], "properties": {"waited_until": _TEXT}}
-    schema = values.get("schema")
+    events = [event for event in values.get("events", ()) if isinstance(event, dict)]
+    schema = events[0].get("schema") if len(events) == 1 else values.get("schema")
     one: dict[str, Any] = {
         "type": "object",
         "required": ["event", "key", "payload", "event_uuid", "sent_at"],
