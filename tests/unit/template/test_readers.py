@@ -120,6 +120,16 @@ OTHERWISE = {"when": "input.order_id == ''", "then": [], "else": ["thank"], "in"
 """Other values of required keys of rules and lists."""
 
 
+OF_WAITS = {
+    "for": "4d",
+    "until": {"next": "friday", "at": "09:00"},
+    "event": "payment.refused",
+    "events": [{"event": "review.refused"}],
+    "timeout": "3h",
+}
+"""Other values of required keys of steps that wait."""
+
+
 def without(location: Location) -> Any:
     data = copy.deepcopy(document())
     inside: Any = data
@@ -129,6 +139,8 @@ def without(location: Location) -> Any:
         inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
     elif location[-1] in OTHERWISE and ("rules" in location[:-1] or "for_each" in location):
         inside[location[-1]] = OTHERWISE[str(location[-1])]
+    elif location[-1] in OF_WAITS and ("events" in location[:-1] or str(inside.get("type")).startswith("wait")):
+        inside[location[-1]] = OF_WAITS[str(location[-1])]
     elif location == ("unique", "key"):
         data["unique"] = "while_running"
     elif location in {("tenant", "from"), ("fairness", "key")}:
