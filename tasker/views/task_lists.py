@@ -34,7 +34,7 @@ class TaskSummary:
 
     `unserved` is the handler of a waiting step that no worker has, `paused` the pause that keeps a step from starting,
     `waits_until` the time at which the task continues on its own, while all of it waits, `waiting_for` what its steps
-    wait for without a worker: `time`, `event`, `person`, `child`.
+    wait for without a worker: `time` or `event`.
     """
 
     task_uuid: str

@@ -148,7 +148,7 @@ class TaskFacts:
     waits_until: datetime | None
     """Time at which the task continues on its own, while all of it waits: for its start, a delay, a retry or a time."""
     waiting_for: Sequence[str]
-    """What its steps wait for without a worker: `time`, `event`, `person`, `child`."""
+    """What its steps wait for without a worker: `time` or `event`."""
 
     @property
     def name(self) -> str:

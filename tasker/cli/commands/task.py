@@ -209,9 +209,7 @@ task.add_command(refused)
 @click.option("--source-system", metavar="NAME", help="Filter by source system.")
 @click.option("--tenant", metavar="NAME", help="Filter by tenant.")
 @click.option("--outcome", type=click.Choice(["partial"]), help="Only complete tasks without some of their steps.")
-@click.option(
-    "--waiting-for", type=click.Choice(["time", "event", "person", "child"]), help="Only tasks with a step that waits."
-)
+@click.option("--waiting-for", type=click.Choice(["time", "event"]), help="Only tasks with a step that waits.")
 @click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
 @click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
 @click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")

@@ -338,7 +338,7 @@ create table tasker.step_waits (
   token        bigint not null,            -- the step's claim token: ends the wait with it
   nth          int not null,               -- of the waits of one step, of which the first that ends counts
   task_uuid    uuid not null,
-  kind         "char" not null check (kind in ('w', 'e', 'a', 'c', 'h')),   -- time, event, approval, child, handler
+  kind         "char" not null check (kind in ('w', 'e')),   -- time, event
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
   namespace_id int,                        -- of an event: these three say which one

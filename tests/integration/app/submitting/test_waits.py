@@ -48,7 +48,7 @@ def test_lists_and_views_say_until_when_and_for_what_a_task_waits(app: tasker.Sy
     (row,) = app.tasks.list(waiting_for="time")
 
     assert (row.task_uuid, row.waiting_for, row.waits_until) == (task, ["time"], departs_at)
-    assert app.tasks.list(waiting_for="person") == []
+    assert app.tasks.list(waiting_for="event") == []
     assert app.views.task(task).waiting_for == ["time"]
     with pytest.raises(UsageError, match="unknown kind of wait 'nothing'"):
         app.tasks.list(waiting_for="nothing")
