@@ -13,6 +13,7 @@ from tasker.db.sql_files import query
 from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
 from tasker.errors import DatabaseError, UsageError
+from tasker.errors.remedies import remedy
 from tasker.json_values import encode, require_findable, to_json
 from tasker.services.event_matching import EventMatcher
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS
@@ -148,6 +149,6 @@ def event_arguments(
 def sent_event(answer: dict[str, Any], namespace: str) -> SentEvent:
     """Return what became of the event. Raises `UsageError` if there is no such namespace."""
     if answer.get("missing"):
-        hint = "events belong to the namespace of the templates that wait for them; list them: tasker template list"
-        raise UsageError(f"there is no namespace {namespace!r:.80}", hint=hint)
+        belongs = "events belong to the namespace of the templates that wait for them; {} lists them"
+        raise UsageError(f"there is no namespace {namespace!r:.80}", hint=remedy(belongs, "tasker template list"))
     return SentEvent(answer["event"], answer["duplicate"], 0)

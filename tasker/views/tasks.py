@@ -351,7 +351,8 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
     counts = StepCounts(*(row[name] for name in COUNTS))
     steps = {step["name"]: _step(step) for step in row["steps"]}
     status = str(execution_status(counts))
-    return from_row(TaskReport, row, execution_status=status, steps=steps, tags=tuple(row["tags"]))
+    lists = {name: tuple(row.get(name) or ()) for name in ("tags", "waiting_for")}
+    return from_row(TaskReport, row, execution_status=status, steps=steps, **lists)
 
 
 def _step(row: Mapping[str, Any]) -> StepReport:

@@ -15,10 +15,11 @@ from tests.support.command_line import Running, invoke, run_json, write_workflow
 
 LINEAR = WORKFLOWS / "linear_math"
 TASK_KEYS = [
-    "task_uuid", "namespace", "template", "version", "status", "execution_status", "duration_ms", "error", "steps",
+    "task_uuid", "namespace", "template", "version", "status", "execution_status", "outcome", "duration_ms", "error",
+    "steps",
 ]  # fmt: skip
 STEP_KEYS = [
-    "name", "type", "state", "attempts", "max_attempts", "depends_on", "result", "error", "duration_ms",
+    "name", "type", "state", "settled", "attempts", "max_attempts", "depends_on", "result", "error", "duration_ms",
 ]  # fmt: skip
 
 

@@ -32,11 +32,11 @@ class Still(Feed):
 
 
 @pytest.fixture
-def waiting(database_url: str) -> str:
+def waiting(new_database_url: str) -> str:
     """A task that nobody runs."""
-    invoke("template", "register", LINEAR, database=database_url)
+    invoke("template", "register", LINEAR, database=new_database_url)
     arguments = ("task", "submit", "linear/linear_workflow", "--set", "value=1", "--set", "divisor=2")
-    return invoke(*arguments, database=database_url).stdout.strip()
+    return invoke(*arguments, database=new_database_url).stdout.strip()
 
 
 def set_time(url: str, task: str, seconds: float) -> None:
@@ -87,25 +87,25 @@ def objects(feed: Feed) -> list[dict[str, Any]]:
 
 
 def test_a_step_that_has_waited_for_three_seconds_has_its_sentence_and_no_other_step(
-    waiting: str, database_url: str
+    waiting: str, new_database_url: str
 ) -> None:
-    set_time(database_url, waiting, 2.9)
-    assert seen(database_url, waiting, tree) == {}
+    set_time(new_database_url, waiting, 2.9)
+    assert seen(new_database_url, waiting, tree) == {}
 
-    set_time(database_url, waiting, 3)
-    assert seen(database_url, waiting, tree) == {"mathematical_add": SENTENCE}
+    set_time(new_database_url, waiting, 3)
+    assert seen(new_database_url, waiting, tree) == {"mathematical_add": SENTENCE}
 
 
-def test_where_there_is_no_terminal_it_is_a_line_that_is_written_once(waiting: str, database_url: str) -> None:
-    set_time(database_url, waiting, 60)
-    found = seen(database_url, waiting, lines)
+def test_where_there_is_no_terminal_it_is_a_line_that_is_written_once(waiting: str, new_database_url: str) -> None:
+    set_time(new_database_url, waiting, 60)
+    found = seen(new_database_url, waiting, lines)
 
     assert [line.partition("  ")[2] for line in found] == [f"mathematical_add: {SENTENCE}"]
 
 
-def test_a_program_reads_it_as_an_object(waiting: str, database_url: str) -> None:
-    set_time(database_url, waiting, 60)
-    waits, task = seen(database_url, waiting, objects)
+def test_a_program_reads_it_as_an_object(waiting: str, new_database_url: str) -> None:
+    set_time(new_database_url, waiting, 60)
+    waits, task = seen(new_database_url, waiting, objects)
 
     assert (waits["kind"], waits["reason"], waits["steps"]) == ("waits", "nobody", ["mathematical_add"])
     assert waits["sentence"] == SENTENCE

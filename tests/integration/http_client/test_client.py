@@ -201,6 +201,8 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.rerun_task(task.task_uuid, "check"),
         client.overview(),
         client.list_events(limit=1),
+        client.send_event("shop", "paid", {"amount": 1}),
+        client.list_incoming_events(namespace="shop"),
         client.list_event_subscribers(),
         client.replay_events("nobody", after=0),
         client.doctor(),

@@ -34,6 +34,7 @@ COINCIDENCES: dict[tuple[str, str], str] = {
     ("OrchestrationClient", "max_retries"): "repetitions of a call, and not executions of a step",
     ("RedisCache", "max_connections"): "connections of a cache, and not of the broker",
     ("RabbitmqSettings", "connection_timeout"): "connecting to the broker, and not listening to the database",
+    ("SqlResource", "timeout"): "one statement of a step, and no breaker or request of ours",
     ("HttpServer", "grace"): "a request that ends while its server stops, and not a step that is taken away",
 }
 """(class, name) of a default that is another's value by chance -> what else it is."""

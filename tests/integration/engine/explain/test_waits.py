@@ -30,8 +30,8 @@ def test_a_wait_for_an_event_says_which_and_what_did_not_fit(told: Told) -> None
 
     assert told.sentence(task, "b") == "waits for the event payment.settled with the key 7 until 14:00:00"
     row = told.lab.steps(task)["b"]
-    refused = {"step": str(row.workflow_step_uuid), "task": task, "token": 1, "event": task, "problem": "$: too short"}
-    told.lab.one.core("refuse_event", refused)
+    refused = {"step": str(row.workflow_step_uuid), "task": task, "token": 1, "nth": 1, "event": task}
+    told.lab.one.core("refuse_event", {**refused, "problem": "$: too short"})
     assert told.sentence(task, "b").endswith("; the payloads of 1 did not fit, the last because $: too short")
     remedy = told.one(task, "b").remedy()
     assert f"tasker events send {told.lab.namespace} payment.settled --key 7 --payload" in remedy

@@ -186,7 +186,7 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     )
     columns = "workflow_step_uuid, token, nth, task_uuid, kind, since"
     lab.one.execute(f"insert into tasker.step_waits ({columns}) values (%s, 1, 1, %s, 'e', now())", step, task)
-    lab.one.execute("insert into tasker.wait_events values (%s, 1, %s, %s, now())", step, step, task)
+    lab.one.execute("insert into tasker.wait_events values (%s, 1, %s, 1, %s, now())", step, step, task)
     lab.one.execute("insert into tasker.debounces values (1, 'flow', 'x', %s, now(), 1, '{}', false)", task)
     lab.one.execute("insert into tasker.unique_keys values (1, 'flow', 'x', %s)", task)
     lab.two.core("replay_plan", {"rate": 10, "actor": "ann", "why": "", "limit": 10})

@@ -196,8 +196,9 @@ begin
       attempts = c.attempt, sort_key = s.sort_key + tasker.path_length(c.path),
       worker_uuid = case when c.claimed then v_worker when c.leaves then null else s.worker_uuid end,
       started_at = case when c.claimed then v_now when c.leaves then null else s.started_at end,
-      deadline_at = case when c.ends or c.leaves then null
-        when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms) else s.deadline_at end,
+      deadline_at = case when c.ends then null
+        when c.claimed then tasker.deadline(v_now, c.timeout_ms, v_grace_ms)
+        when c.leaves then null else s.deadline_at end,
       due_at = case when c.ends then v_now + tasker.ms(c.delay_ms) when c.leaves then c.begins_at
         else coalesce(c.begins_at, s.due_at) end,
       settled = coalesce(c.settled, s.settled),
