@@ -89,15 +89,15 @@ def test_names_that_nobody_has_are_problems_with_the_place(bell: None, tmp_path:
     assert found == [
         (
             "plugins.enabled",
-            "No plugin of that name; installed: bell, command, files, llm, logs, notify, otel, prometheus, sentry, sql, "
-            "webhooks",
+            "No plugin of that name; installed: bell, command, files, llm, logs, notify, otel, prometheus, sentry, "
+            "sql, webhooks",
             "Did you mean logs?",
             f"{place}:2",
         ),
         (
             "plugins.disabled",
-            "No plugin of that name; installed: bell, command, files, llm, logs, notify, otel, prometheus, sentry, sql, "
-            "webhooks",
+            "No plugin of that name; installed: bell, command, files, llm, logs, notify, otel, prometheus, sentry, "
+            "sql, webhooks",
             "Did you mean logs?",
             f"{place}:3",
         ),
