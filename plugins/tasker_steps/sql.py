@@ -174,6 +174,8 @@ def _failure(error: exc.DBAPIError) -> Exception:
     shown = f"{message} ({state})"
     if state in ("28000", "28P01"):
         return AuthenticationError(shown, error_code=state)
+    if state.startswith("57P"):  # the server ended the session, or is starting or stopping
+        return RetryableError(shown, error_code="not_connected")
     if state in RETRIED or state.startswith(RETRIED_CLASSES):
         return RetryableError(shown, error_code=state)
     if state.startswith("23"):

@@ -351,7 +351,7 @@ def task_report(row: Mapping[str, Any]) -> TaskReport:
     counts = StepCounts(*(row[name] for name in COUNTS))
     steps = {step["name"]: _step(step) for step in row["steps"]}
     status = str(execution_status(counts))
-    lists = {name: tuple(row.get(name) or ()) for name in ("tags", "waiting_for")}
+    lists: dict[str, Any] = {"tags": tuple(row["tags"]), "waiting_for": list(row.get("waiting_for") or ())}
     return from_row(TaskReport, row, execution_status=status, steps=steps, **lists)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.acceptance.examples.workflow_cases import FOLDERS
+from tests.acceptance.examples.workflow_cases import WITH_HANDLERS
 from tests.support.fleets.fleet import Fleet, children_of, is_gone
 from tests.support.fleets.mixture import SLOW, Mixed, mixture, serving, slow_tasks
 from tests.support.fleets.oracle import Oracle
@@ -66,7 +66,7 @@ class Mayhem:
         for number in range(2 if "orchestrator" in kinds else 0):
             self.fleet.orchestrator(f"orchestrator{number}")
         if "dev" in kinds:
-            self.fleet.dev("dev", *map(str, [*FOLDERS, SLOW]), "--concurrency", str(SLOTS["dev"]))
+            self.fleet.dev("dev", *map(str, [*WITH_HANDLERS, SLOW]), "--concurrency", str(SLOTS["dev"]))
         command = [self.database_url, self.backend, str(self.count), str(self.seconds), str(self.seed)]
         self.fleet.program("submitter", "-m", "tests.support.fleets.submitting", *command)
 
