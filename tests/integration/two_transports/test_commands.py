@@ -11,7 +11,7 @@ EXACT = [
     "task list",
     "task list --format json",
     "task list --status error --template orders --tag nothing",
-    "task list --waiting-for person",
+    "task list --waiting-for event",
     "events incoming",
     "events incoming --namespace shop --name payment.settled --key 7 --limit 3 --format json",
     "events send shpo payment.settled --key 7",
