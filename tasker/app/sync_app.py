@@ -174,6 +174,7 @@ class SyncApp(SyncWrapper[App]):
         return self._loop.wait(coroutine)
 
     submit = sync_method(App.submit)
+    children = sync_method(App.children)
     send_event = sync_method(App.send_event)
     submit_many = sync_method(App.submit_many)
     _prepare_submission = sync_method(App._prepare_submission)
