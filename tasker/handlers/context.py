@@ -19,6 +19,7 @@ from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
+from tasker.handlers.starting import StartingTasks, TaskStarter
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
@@ -67,7 +68,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, Resuming, Model):
+class StepContext(ProgressReporting, StartingTasks, Resuming, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -95,6 +96,7 @@ class StepContext(ProgressReporting, Resuming, Model):
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
+    _starter: TaskStarter | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -111,6 +113,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
+        starter: TaskStarter | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -145,6 +148,7 @@ class StepContext(ProgressReporting, Resuming, Model):
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
+                "_starter": starter,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -190,10 +194,10 @@ class StepContext(ProgressReporting, Resuming, Model):
         return getattr(self, _KEPT[name]) if copied is None else copied
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Return everything but the cancel flag, the events and the resources, which belong to this process."""
+        """Return everything but what belongs to this process: cancel flag, events, resources, starter of tasks."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))
+        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_starter"))
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)

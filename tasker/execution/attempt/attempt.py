@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from tasker.dataclasses import dataclass
 from tasker.engine.exchange import Result
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import VALUE_LIMIT_BYTES
 from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
@@ -81,6 +82,8 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
+    starter: TaskStarter | None = field(default=None, repr=False)
+    """Creator of the tasks that the handler starts; None: it can start none."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 

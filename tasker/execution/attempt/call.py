@@ -166,4 +166,5 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         cancel_flag=attempt.cancel,
         events=events,
         resources=attempt.resources,
+        starter=attempt.starter,
     )

@@ -16,6 +16,7 @@ from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpo
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
 from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
 from tasker.logging.trace_context import TraceContext
@@ -37,6 +38,9 @@ REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, 
 
 STOP: Mapping[str, Any] = {"type": "stop"}
 """Message that tells a child to stop, sent in place of a request and in addition to the signal."""
+
+START, STARTED = "start", "started"
+"""Types of the messages by which a handler in a child starts a task, and of the answer of its parent."""
 
 CallId: TypeAlias = list[str | int]
 """Step, token and number of the call: a step is called again under the same token after each checkpoint."""
@@ -104,7 +108,11 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
 
 
 def attempt_from(
-    message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver
+    message: Mapping[str, Any],
+    flag: AttemptCancelFlag,
+    reporter: Reporter,
+    received: SharedValueReceiver,
+    starter: TaskStarter | None = None,
 ) -> Attempt:
     """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
@@ -122,6 +130,7 @@ def attempt_from(
         reporter=reporter,
         inputs=message["inputs"],
         resources=_attempt_resources(message["resources"]),
+        starter=starter,
     )
 
 
