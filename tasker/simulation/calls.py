@@ -10,6 +10,7 @@ from functools import cache
 from time import monotonic
 from typing import Any, Literal, TypeVar
 
+from tasker.engine.retry import with_unknown_outcome
 from tasker.errors import ResolutionError, UsageError
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze
 from tasker.execution.attempt.call import call_blocking
@@ -28,6 +29,7 @@ from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
 from tasker.simulation.times import value_at
 from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.effects import ONCE
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
@@ -72,7 +74,8 @@ class StepCalls:
             call = mock.call(step.calls)
             takes = call.takes_ms
             if (limit := _limit(step.plan)) * 1000 < takes:
-                return AttemptOutcome(timed_out(limit, step.plan.handler.callable), round(limit * 1000))
+                failure = _of_effect(step.plan, timed_out(limit, step.plan.handler.callable))
+                return AttemptOutcome(failure, round(limit * 1000))
             if call.lost:
                 return AttemptOutcome(_lost(step.plan), takes)
             if call.again_ms is not None:
@@ -273,7 +276,12 @@ def _outcome(ending: Success | Failure | Snooze) -> Any:
 
 def _lost(step: StepPlan) -> Failure:
     retryable = step.on_worker_lost != "fail"
-    return Failure("the worker was lost", "worker_lost", retryable, handler=step.handler.callable)
+    return _of_effect(step, Failure("the worker was lost", "worker_lost", retryable, handler=step.handler.callable))
+
+
+def _of_effect(step: StepPlan, failure: Failure) -> Failure:
+    """Return the failure of an attempt that ended while its handler ran."""
+    return with_unknown_outcome(failure, {}) if step.effect == ONCE else failure
 
 
 def _moved_to(attempt: Attempt, position: Checkpoint) -> Attempt:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import Clock
 from tasker.engine.exchange import Result
-from tasker.engine.retry import classified
+from tasker.engine.retry import UNKNOWN_OUTCOMES, classified, with_unknown_outcome
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import listeners
 from tasker.execution.attempt.attempt import (
@@ -40,6 +40,7 @@ from tasker.execution.attempt.settle import (
     TIMED_OUT,
     OutcomeRedactor,
     has_not_run,
+    interrupted,
     isolate_failure,
     make_storable,
     mode_mismatch,
@@ -57,6 +58,7 @@ from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.condition_plans import ForEach
+from tasker.template.effects import ONCE
 from tasker.template.error_rules import ErrorOverride
 from tasker.template.plan import StepBreaker
 
@@ -199,7 +201,10 @@ class AttemptRunner:
             resolved = self._resolve(attempt)
             ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
             # The return value of a handler that was stopped may be half of its work.
-            end = attempt.cancel.end_of(attempt.claim) or self._settle(attempt, ending, started)
+            stopped = attempt.cancel.end_of(attempt.claim)
+            if isinstance(stopped, ClaimReleased) and attempt.cancel.began and attempt.step.effect == ONCE:
+                ending, stopped = interrupted(attempt), None
+            end = stopped or self._settle(attempt, ending, started)
             return end
         finally:
             if breaker is not None:
@@ -362,6 +367,8 @@ class AttemptRunner:
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
         if isinstance(ending, Failure):
+            if attempt.step.effect == ONCE and attempt.cancel.began and ending.error_type in UNKNOWN_OUTCOMES:
+                ending = with_unknown_outcome(ending, {"worker": attempt.claim.worker})
             ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
