@@ -73,7 +73,7 @@ class StepCalls:
         if isinstance(mock, Mock):
             call = mock.call(step.calls)
             takes = call.takes_ms
-            if (limit := _limit(step.plan)) * 1000 < takes:
+            if (limit := attempt_limit(step.plan)) * 1000 < takes:
                 failure = _of_effect(step.plan, timed_out(limit, step.plan.handler.callable))
                 return AttemptOutcome(failure, round(limit * 1000))
             if call.lost:
@@ -124,8 +124,9 @@ class StepCalls:
 
     def _for_items(self, attempt: Attempt, step: SimulatedStep, handler: Handler) -> Success | Failure | Snooze:
         async def call(item: Attempt) -> Ending:
-            self.inputs.setdefault(step.name, []).append(item.inputs)
-            return self._called(item, handler)
+            inputs = self.inputs.setdefault(step.name, [])
+            inputs.append(item.inputs)
+            return self._called(item, handler.of_item(len(inputs) - 1) if isinstance(handler, MockedCall) else handler)
 
         async def save(saved: Attempt, position: Checkpoint) -> Attempt:
             return _moved_to(saved, position)
@@ -263,7 +264,7 @@ def _error_of(step: SimulatedStep) -> dict[str, Any]:
     }
 
 
-def _limit(step: StepPlan) -> float:
+def attempt_limit(step: StepPlan) -> float:
     """Return the timeout of an attempt in seconds."""
     return HandlerDispatch.handler_timeout_ms / 1000 if step.timeout_seconds is None else step.timeout_seconds
 
@@ -334,6 +335,10 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     if unknown := [name for name in call.route or () if name not in plan.by_name]:
         near = did_you_mean(unknown[0], plan.by_name) or f"its steps: {listed(plan.by_name)}"
         return [f"the mock of {step.name!r} takes a route to {unknown[0]!r}, which is no step: {near}"]
+    if call.items and step.for_each is None:
+        return [f"the mock of {step.name!r} has items, and the step has no `for_each`"]
+    if call.items:
+        return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
     is_event = call.event is not None
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]

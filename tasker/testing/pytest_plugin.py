@@ -85,7 +85,7 @@ class ScenarioItem(pytest.Item):
         from tasker.simulation.simulate import simulate
 
         case = self._case
-        run = simulate(case.template, case.values, case.mocks, template=case.template_name)
+        run = simulate(case.template, case.values, case.mocks, template=case.template_name, at=case.at)
         _add(self.config, case.template, run)
         if lines := case.differences(run):
             raise Differs("\n".join(lines))
