@@ -352,7 +352,7 @@ create table tasker.step_waits (
   token        bigint not null,            -- the step's claim token: ends the wait with it
   nth          int not null,               -- of the waits of one step, of which the first that ends counts
   task_uuid    uuid not null,
-  kind         "char" not null check (kind in ('w', 'e')),   -- time, event
+  kind         "char" not null check (kind in ('w', 'e', 'h')),   -- time, event, event for a handler
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
   namespace_id int,                        -- of an event: these three say which one
@@ -361,7 +361,7 @@ create table tasker.step_waits (
   probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
-  detail       jsonb,
+  detail       jsonb,                      -- of a handler: schema of the payload, on_timeout
   primary key (workflow_step_uuid, token, nth)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
@@ -1095,7 +1095,9 @@ create type tasker.judgement as (
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
   limited boolean,                           -- a task among them has steps with limits
   resumed boolean,                           -- a suspended step moves
-  ahead boolean                              -- a step that was never placed ends with its parent
+  ahead boolean,                             -- a step that was never placed ends with its parent
+  suspends boolean,                          -- a handler waits for an event from now on
+  keeps_state boolean                        -- a handler's state or event is to be stored
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

@@ -146,7 +146,11 @@ begin
   select 'runs without a permit', s.workflow_step_uuid, s.name || ' ' || s.state
   from tasks t join steps s on s.task_uuid = t.task_uuid
   -- a permit of a rate ends with the claim
-  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (
+  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and not exists (
+    -- a handler that waits has none
+    select from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.kind = 'h'
+      and w.ended_at is null)
+    and exists (
     select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
     where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal)
       and (r.rate is null or s.state = 'enqueued' and s.attempts = 0
