@@ -109,6 +109,10 @@ ERRORS = {
     "T155": "A failure step that creates steps",
     "T156": "A step that depends on a failure step",
     "T170": "Unknown built-in step",
+    "T210": "`finally` names a step that does not exist, or one step twice",
+    "T211": "A step of `finally` in the dependencies of others, or with its own",
+    "T212": "A step of `finally` with a key that does not fit it",
+    "T213": "A template with steps of `finally` alone",
 }
 
 WARNINGS = {
