@@ -55,6 +55,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
+            "finally": [step.name for step in plan.steps if step.at_rest],
             "steps": [_step(step, plan) for step in plan.steps if step.made_for is None],
         },
         keep=("input_schema",),
@@ -74,7 +75,9 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "when": entry.rules[0].when if entry.made_for is not None and entry.rules else None,
             "rules": [_rule(rule) for rule in step.rules],
             "for_each": each and {"in": each["items"], "as": each["name"]} | {k: each[k] for k in BATCH_KEYS},
-            "dependencies": [name for name in entry.depends_on if plan.by_name[name].made_for is None],
+            "dependencies": [
+                name for name in entry.depends_on if plan.by_name[name].made_for is None and not step.at_rest
+            ],
             "system_dependency": step.system_dependency,
             "retry": _retry(step) if step.wait is None else None,
             "lifecycle": step.lifecycle,

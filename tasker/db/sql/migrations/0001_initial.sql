@@ -118,7 +118,7 @@ create table tasker.template_steps (
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
   -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker), and 16: its task
-  -- may go on after a failure of it. A template and its tasks
+  -- may go on after a failure of it, 4096: it is a step of `finally`. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -188,6 +188,7 @@ create table tasker.tasks (
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
   outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
+  phase           "char" check (phase in ('f', 'x')),   -- it is at rest, and runs `finally`; x: after a cancel
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
     (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
@@ -1097,7 +1098,8 @@ create type tasker.judgement as (
   resumed boolean,                           -- a suspended step moves
   ahead boolean,                             -- a step that was never placed ends with its parent
   suspends boolean,                          -- a handler waits for an event from now on
-  keeps_state boolean                        -- a handler's state or event is to be stored
+  keeps_state boolean,                       -- a handler's state or event is to be stored
+  reopened boolean                           -- an operator changes a step of a task with steps of `finally`
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

@@ -87,6 +87,18 @@ begin
   select 'outcome differs from the steps', t.task_uuid, t.outcome from tasks t
   where t.outcome is distinct from case when t.state = 'complete' then tasker.outcome_of(t.task_uuid) end
   union all
+  select 'phase without steps of finally, or the reverse', t.task_uuid, t.phase::text || ' ' || t.state
+  from tasks t
+  where t.phase is not null and not exists (select from steps s join tasker.template_steps ts
+      on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+      where s.task_uuid = t.task_uuid and ts.gates & 4096 <> 0)
+    or t.phase is null and t.gates & 4096 <> 0 and t.complete
+  union all
+  select 'step of another part runs in phase ' || t.phase::text, s.workflow_step_uuid, s.name
+  from tasks t join steps s on s.task_uuid = t.task_uuid
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  where t.phase is not null and ts.gates & 4096 = 0 and tasker.step_is_under_way(s.state)
+  union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> tasker.task_is_final(t.state)
   union all
@@ -129,7 +141,7 @@ begin
   union all
   select 'deadline without a timer', t.task_uuid, t.state
   from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
-  where not t.complete and d.deadline_at > tasker.now() and not exists (
+  where not t.complete and t.phase is null and d.deadline_at > tasker.now() and not exists (
     select from tasker.timers m where m.subject = t.task_uuid and m.kind = 'd' and m.due_at >= d.deadline_at)
   union all
   select 'waits for a permit, but is not ready', s.workflow_step_uuid, s.name || ' ' || s.state
