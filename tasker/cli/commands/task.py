@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.commands.task_record import record
+from tasker.cli.commands.task_replay import replay
 from tasker.cli.commands.task_step import step
 from tasker.cli.commands.task_steps import audit, complete_step, reset_step, resolve_step, steps
 from tasker.cli.commands.task_submit import refused, request, submit
@@ -196,6 +197,7 @@ task.add_command(logs)
 task.add_command(retry)
 task.add_command(rerun)
 task.add_command(record)
+task.add_command(replay)
 task.add_command(request)
 task.add_command(refused)
 
