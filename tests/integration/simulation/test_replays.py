@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from click.testing import CliRunner
 
 import tasker
 from tasker.cli.main import cli
-from tasker.errors import PermanentError, RetryableError
+from tasker.errors import PermanentError, RetryableError, UsageError
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.simulation.replaying import Replay, replay
 from tasker.step_handler import StepHandler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tasker.types import StepContext
+from tasker.views.as_of import report_at
 from tasker.views.task_lists import TransitionDetail
 from tasker.views.tasks import TaskReport
 
@@ -166,3 +168,24 @@ def test_command_exits_with_1_if_an_outcome_differs(
     done = CliRunner().invoke(cli, ["task", "replay", task, "--handlers", str(tmp_path), "--step", "price", *place])
     assert done.exit_code == code, done.output
     assert f"1 attempt replayed: {1 - code} the same, {code} differ" in done.output
+
+
+def test_task_is_shown_as_it_was(ran: Ran) -> None:
+    _, report, history = ran
+    retry = next(row for row in history if row.step == "charge" and row.to_state == "waiting_for_retry")
+    then = report_at(report, history, retry.at)
+    assert (then.status, then.completed_at) == ("waiting_for_retry", None)
+    assert {name: (step.state, step.attempts) for name, step in then.steps.items()} == {
+        "price": ("complete", 1),
+        "charge": ("waiting_for_retry", 1),
+    }
+    assert [*then.results] == ["price"]
+    assert report_at(report, history, max(row.at for row in history)).status == report.status
+
+
+def test_failures_and_results_of_later_are_not_shown(ran: Ran) -> None:
+    _, report, history = ran
+    start = report_at(report, history, report.created_at)
+    assert (start.results, [step.failures for step in start.steps.values()]) == ({}, [(), ()])
+    with pytest.raises(UsageError, match="did not exist"):
+        report_at(report, history, report.created_at - timedelta(seconds=1))
