@@ -86,7 +86,7 @@ class StepCalls:
         ending = self._ending(attempt, step, mock)
         if isinstance(ending, Suspension):
             return AttemptOutcome(_waiting(task, step, ending, events), takes)
-        return AttemptOutcome(_outcome(ending), takes)
+        return AttemptOutcome(outcome_of(ending), takes)
 
     def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
         """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
@@ -275,7 +275,8 @@ def attempt_limit(step: StepPlan) -> float:
     return HandlerDispatch.handler_timeout_ms / 1000 if step.timeout_seconds is None else step.timeout_seconds
 
 
-def _outcome(ending: Called) -> Any:
+def outcome_of(ending: Called) -> Any:
+    """Return how a simulated attempt ended: its result as stored, a `Failure`, or `Again`."""
     if isinstance(ending, Success):
         return as_stored(ending.encoded)
     return Again(ending.delay_ms, ending.limit, ending.state) if isinstance(ending, Snooze) else ending
