@@ -22,6 +22,7 @@ from tasker.orchestration.sweep import SweepSettings
 from tasker.process.connections import Resources
 from tasker.process.releases import Repairs
 from tasker.resilience.breaker import GuardedCircuit
+from tasker.services.approvals import Approvals
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -91,6 +92,11 @@ class Services:
     def incoming_events(self) -> IncomingEvents:
         """Events for steps that wait."""
         return IncomingEvents(self.engine, self.plans)
+
+    @cached_property
+    def approvals(self) -> Approvals:
+        """Approvals."""
+        return Approvals(self.engine, self.plans, self.redaction)
 
     @cached_property
     def domain_events(self) -> DomainEventLog:

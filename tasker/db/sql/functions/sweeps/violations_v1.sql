@@ -118,6 +118,8 @@ begin
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
   where case m.kind when 'r' then s.state <> 'waiting_for_retry'
     when 'w' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
+    when 'm' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
+    when 'e' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
     else s.state <> 'pending' or s.unmet > 0
     or s.of_complete
     or m.due_at <> s.due_at
@@ -138,6 +140,19 @@ begin
   from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null
   where w.until is not null and not exists (select from tasker.timers m
     where m.subject = w.workflow_step_uuid and m.kind = 'w' and m.token = w.token and m.due_at <= w.until)
+  union all
+  select 'open approval with enough votes', w.workflow_step_uuid, format('%s approved', count(*))
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null and w.kind = 'a'
+  join steps s on s.workflow_step_uuid = w.workflow_step_uuid
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  join tasker.approval_votes v on v.workflow_step_uuid = w.workflow_step_uuid and v.token = w.token
+    and v.decision = 'approved'
+  group by w.workflow_step_uuid, ts.wait having count(*) >= (ts.wait->>'quorum')::int
+  union all
+  select 'decided without the votes for it', w.workflow_step_uuid, w.outcome
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.outcome in ('approved', 'rejected')
+  where not exists (select from tasker.approval_votes v where v.workflow_step_uuid = w.workflow_step_uuid
+    and v.token = w.token and v.decision = w.outcome)
   union all
   select 'deadline without a timer', t.task_uuid, t.state
   from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
@@ -241,13 +256,13 @@ begin
   select 'event that nobody published', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   join steps s on s.workflow_step_uuid = d.workflow_step_uuid
-  where d.published_with is null
+  where d.published_with is null and not tasker.is_of_approval(d)
     and not exists (select from tasker.template_events e where e.template_id = s.template_id
     and e.ordinal = s.ordinal and e.number = d.number and e.name = d.name)
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
-  where d.workflow_step_uuid <> d.task_uuid
+  where d.workflow_step_uuid <> d.task_uuid and not tasker.is_of_approval(d)
     and not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
     and l.sort_key = d.sort_key and tasker.outcome_of_path(l.code) = d.outcome)
   union all
