@@ -26,6 +26,8 @@ class StepHandler(ABC):
     reuse_instance: ClassVar[bool] = True
     uses: ClassVar[tuple[str, ...]] = ()
     """Names of the resources that the handler reads by `context.resource`."""
+    effect: ClassVar[str | None] = None
+    """What a second execution does: `pure`, `idempotent`, `once` or `transactional`; None: what the template says."""
 
     @abstractmethod
     def call(self, context: StepContext) -> HandlerOutcome | Awaitable[HandlerOutcome]:

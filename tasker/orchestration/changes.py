@@ -9,12 +9,13 @@ from typing import Any
 
 from tasker.engine.changes import StepChange
 from tasker.engine.exchange import Result
-from tasker.engine.retry import Fail, decide_failure, fingerprint
+from tasker.engine.retry import Fail, decide_failure, fingerprint, with_unknown_outcome
 from tasker.engine.sweep_answers import FoundStep, Orphan, ParkedRow
 from tasker.engine.task_graph import VersionedGraph
 from tasker.errors import NotStorable
 from tasker.handlers.claims import Claim, Failure, RetryTimes, Suspension
 from tasker.json_values import JsonText, encode
+from tasker.template.effects import ONCE
 from tasker.template.plan import StepPlan
 
 DETAIL_LIMIT = 100_000
@@ -50,6 +51,8 @@ def lost_change(orphan: Orphan, step: StepPlan, random: float) -> StepChange:
         metadata={"worker": worker, "overdue": orphan.overdue},
         handler=step.handler.callable,
     )
+    if step.effect == ONCE:
+        failure = with_unknown_outcome(failure, orphan.known)
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
     change = simple_change("fail", orphan.step, orphan.task, orphan.token, worker)
     change["n"] = note
@@ -160,5 +163,7 @@ def _printable(text: str) -> str:
 
 def _lost_message(orphan: Orphan, step: StepPlan) -> str:
     why = "did not finish before its deadline" if orphan.overdue else "stopped renewing its lease"
-    end = "; the step may run only once (on_worker_lost: fail)" if step.on_worker_lost == "fail" else ""
+    end = ""
+    if step.on_worker_lost == "fail" and step.effect != ONCE:
+        end = "; the step may run only once (on_worker_lost: fail)"
     return f"the worker that had started this step {why}{end}"

@@ -10,6 +10,7 @@ from functools import cache
 from time import monotonic
 from typing import Any, Literal, TypeVar
 
+from tasker.engine.retry import with_unknown_outcome
 from tasker.errors import ResolutionError, UsageError
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze
 from tasker.execution.attempt.call import call_blocking
@@ -28,6 +29,7 @@ from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
 from tasker.simulation.times import value_at
 from tasker.template.diagnostics import did_you_mean, listed
+from tasker.template.effects import ONCE
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
@@ -74,8 +76,9 @@ class StepCalls:
         if isinstance(mock, Mock):
             call = mock.call(step.calls)
             takes = call.takes_ms
-            if (limit := _limit(step.plan)) * 1000 < takes:
-                return AttemptOutcome(timed_out(limit, step.plan.handler.callable), round(limit * 1000))
+            if (limit := attempt_limit(step.plan)) * 1000 < takes:
+                failure = _of_effect(step.plan, timed_out(limit, step.plan.handler.callable))
+                return AttemptOutcome(failure, round(limit * 1000))
             if call.lost:
                 return AttemptOutcome(_lost(step.plan), takes)
             if call.again_ms is not None:
@@ -126,8 +129,9 @@ class StepCalls:
 
     def _for_items(self, attempt: Attempt, step: SimulatedStep, handler: Handler) -> Called:
         async def call(item: Attempt) -> Ending:
-            self.inputs.setdefault(step.name, []).append(item.inputs)
-            return self._called(item, handler)
+            inputs = self.inputs.setdefault(step.name, [])
+            inputs.append(item.inputs)
+            return self._called(item, handler.of_item(len(inputs) - 1) if isinstance(handler, MockedCall) else handler)
 
         async def save(saved: Attempt, position: Checkpoint) -> Attempt:
             return _moved_to(saved, position)
@@ -266,7 +270,7 @@ def _error_of(step: SimulatedStep) -> dict[str, Any]:
     }
 
 
-def _limit(step: StepPlan) -> float:
+def attempt_limit(step: StepPlan) -> float:
     """Return the timeout of an attempt in seconds."""
     return HandlerDispatch.handler_timeout_ms / 1000 if step.timeout_seconds is None else step.timeout_seconds
 
@@ -296,7 +300,12 @@ def _waiting(task: SimulatedTask, step: SimulatedStep, wait: Suspension, mock: M
 
 def _lost(step: StepPlan) -> Failure:
     retryable = step.on_worker_lost != "fail"
-    return Failure("the worker was lost", "worker_lost", retryable, handler=step.handler.callable)
+    return _of_effect(step, Failure("the worker was lost", "worker_lost", retryable, handler=step.handler.callable))
+
+
+def _of_effect(step: StepPlan, failure: Failure) -> Failure:
+    """Return the failure of an attempt that ended while its handler ran."""
+    return with_unknown_outcome(failure, {}) if step.effect == ONCE else failure
 
 
 def _moved_to(attempt: Attempt, position: Checkpoint) -> Attempt:
@@ -350,6 +359,10 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     if unknown := [name for name in call.route or () if name not in plan.by_name]:
         near = did_you_mean(unknown[0], plan.by_name) or f"its steps: {listed(plan.by_name)}"
         return [f"the mock of {step.name!r} takes a route to {unknown[0]!r}, which is no step: {near}"]
+    if call.items and step.for_each is None:
+        return [f"the mock of {step.name!r} has items, and the step has no `for_each`"]
+    if call.items:
+        return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
     is_event = call.event is not None
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
+from tasker.template.effects import ONCE
 from tasker.template.generated_steps import RULES, WAIT, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
@@ -94,7 +95,8 @@ def _step(
         wait=_wait(draft),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
-        on_worker_lost=values.get("on_worker_lost", "retry"),
+        on_worker_lost="fail" if values.get("effect") == ONCE else values.get("on_worker_lost", "retry"),
+        effect=values.get("effect"),
         on_failure=draft.on_failure,
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,

@@ -109,6 +109,11 @@ ERRORS = {
     "T155": "A failure step that creates steps",
     "T156": "A step that depends on a failure step",
     "T170": "Unknown built-in step",
+    "T220": "Retries of a step that runs once",
+    "T221": "`effect: once` and `on_worker_lost: retry`",
+    "T222": "A transactional step in a child process",
+    "T223": "An event of a pure step that the database does not store",
+    "T224": "A transactional step that creates steps, or runs for each item of a list",
 }
 
 WARNINGS = {

@@ -91,6 +91,7 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost if step.has_handler else None,
+            "effect": step.effect,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch and each is None else None,

@@ -86,7 +86,9 @@ class ScenarioItem(pytest.Item):
 
         case = self._case
         handlers = real_handlers(workflow_of(case.template, case.template_name)) if case.real else None
-        run = simulate(case.template, case.values, case.mocks, template=case.template_name, handlers=handlers)
+        run = simulate(
+            case.template, case.values, case.mocks, template=case.template_name, handlers=handlers, at=case.at
+        )
         _add(self.config, case.template, run)
         if lines := case.differences(run):
             raise Differs("\n".join(lines))

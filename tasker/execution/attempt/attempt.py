@@ -161,9 +161,11 @@ class AttemptCancelFlag:
     thread.
     """
 
-    __slots__ = ("_end", "_reason", "_up", "wake")
+    __slots__ = ("_end", "_reason", "_up", "began", "wake")
 
     def __init__(self) -> None:
+        self.began = False
+        """True once the handler was called, or is about to be."""
         self._end: type[UnreportedEnd] | None = None
         self._reason = ""
         self._up = False

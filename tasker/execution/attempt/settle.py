@@ -216,6 +216,12 @@ def timed_out(limit: float, handler: str, remark: str = "") -> Failure:
     return Failure(message, TIMED_OUT, True, metadata={"timeout_seconds": limit}, handler=handler)
 
 
+def interrupted(attempt: Attempt) -> Failure:
+    """Return the failure of a handler that its worker stopped, of a step that is not repeated."""
+    handler = attempt.step.handler.callable
+    return Failure(f"the worker stopped while {handler} ran", "worker_lost", False, handler=handler)
+
+
 def past_deadline(handler: str, after: float | None = None) -> Failure:
     """Return the failure of an attempt that the deadline of its task ended `after` seconds; None: before it began."""
     what = "was not called" if after is None else f"did not finish in the {after:.3g} seconds that were left"

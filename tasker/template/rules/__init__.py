@@ -7,7 +7,7 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, failures, inputs, submissions, times, waits
+from tasker.template.rules import conditions, declarations, effects, failures, inputs, submissions, times, waits
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -27,6 +27,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     conditions.handlers_are_names,
     times.each_limit_once,
     failures.branches_exist,
+    effects.keys_fit_the_effect,
     waits.waits_have_an_end,
 )
 
@@ -57,5 +58,6 @@ def check_rules(
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)
     submissions.places_fit_the_input(graph, document)
+    effects.overrides_fit_the_effect(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

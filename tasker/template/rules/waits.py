@@ -10,7 +10,7 @@ from tasker.template.graph import DependencyGraph
 from tasker.template.wait_keys import NEVER, OF_EVENTS, OF_TIMES
 
 WITHOUT_WORKER: Final = (
-    *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost"),
+    *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost", "effect"),
     *("circuit_breaker", "lifecycle", "system_dependency"),
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )

@@ -281,6 +281,20 @@ create index tasks_by_source on tasker.task_details (source_system, task_uuid) w
 -- lists by tag
 create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;
 
+-- Tasks that were started by a step of another task: `type: task`, or a submission within a handler. Written once, with
+-- the child, and deleted with it. The parent is kept as long as an open task of it is (is_kept), so that both ends of a
+-- link exist.
+create table tasker.task_links (
+  child_uuid  uuid primary key,
+  parent_step uuid not null,
+  parent_task uuid not null,
+  token       bigint,            -- the claim token of the attempt, or of the wait for the child; null: not known
+  index       int,               -- of the item, if the step starts a child for each one
+  depth       int not null       -- 1: started by a task that no step started
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- lists of children, in their order; prune_v1
+create index task_links_of on tasker.task_links (parent_task, child_uuid);
+
 -- Steps of tasks. Hot.
 create table tasker.workflow_steps (
   workflow_step_uuid uuid primary key,

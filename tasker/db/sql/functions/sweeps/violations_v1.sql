@@ -246,6 +246,12 @@ begin
       and d.sort_key = t.sort_key
       and d.name = tasker.task_event(t.state))
   union all
+  select 'depth of a task differs from that of its parent', t.task_uuid,
+    format('%s below %s', l.depth, p.depth)
+  from tasks t join tasker.task_links l on l.child_uuid = t.task_uuid
+  left join tasker.task_links p on p.child_uuid = l.parent_task
+  where l.depth < 1 or l.depth <> p.depth + 1
+  union all
   select v.* from tasker.fleet_violations() v where v_all;
 end
 $$;
@@ -299,6 +305,10 @@ as $$
   from tasker.waiting_keys(0, null, 100000) k join tasker.limit_rules r using (rule_id)
   where tasker.free_permits(k.rule_id, k.value) > 0
     and not exists (select from tasker.limit_notes n where n.rule_id = k.rule_id and n.value = k.value)
+  union all
+  select 'link of a task that does not exist', l.child_uuid, null
+  from tasker.task_links l
+  where not exists (select from tasker.tasks t where t.task_uuid = l.child_uuid)
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))
