@@ -162,6 +162,11 @@ class GoingOn:
             """State and event that the database stores for the handler."""
             ...
 
+        @property
+        def event(self) -> AwaitedEvent | None:
+            """Event for which the handler waited last; None in the first call, and if the wait has timed out."""
+            ...
+
     @property
     def state(self) -> dict[str, Any]:
         """JSON that an earlier call of the handler stored with `again_when` or `again_in`; {} without any.
@@ -172,8 +177,8 @@ class GoingOn:
         return state
 
     @property
-    def event(self) -> AwaitedEvent | None:
-        """Event for which the handler waited last; None in the first call, and if the wait has timed out."""
+    def awaited_event(self) -> AwaitedEvent | None:
+        """Event for which the handler waited last, as `event`, which contexts of tasker_core use for another value."""
         event = self.stored_again.get("event")
         return None if event is None else AwaitedEvent.parse(event)
 

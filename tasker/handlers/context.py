@@ -154,6 +154,8 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "event":  # not a property of the class: contexts of tasker_core have a field of that name
+                return self.awaited_event
             if name not in _MADE_WHEN_READ:
                 return super().__getattr__(name)
             if name in _KEPT:

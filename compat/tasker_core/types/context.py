@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 from uuid import UUID
 
-from pydantic import PrivateAttr
-
-from tasker.handlers.again import AwaitedEvent
 from tasker.handlers.context import StepContext as EngineContext
 from tasker.handlers.dependency_results import unwrap_all
 from tasker.handlers.readable import yes_or_no
@@ -19,17 +16,7 @@ from tasker_core.types.step_event import FfiStepEvent, event_for, task_fields
 class EventContext(EngineContext):
     """The engine's context of a step that arrived as an event: handlers written for the engine get it."""
 
-    _ffi_event: FfiStepEvent = PrivateAttr()
-
-    @property
-    def event(self) -> FfiStepEvent:  # type: ignore[override]  # tasker_core's name for it
-        """Event form of the step. The event of `again_when` is `awaited_event`."""
-        return self._ffi_event
-
-    @property
-    def awaited_event(self) -> AwaitedEvent | None:
-        """Event for which the handler waited last, as `event` of the engine's context."""
-        return super().event
+    event: FfiStepEvent  # type: ignore[assignment]  # tasker_core's name; that of `again_when` is `awaited_event`
 
     @classmethod
     def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> Self:
@@ -39,6 +26,7 @@ class EventContext(EngineContext):
         handler = (data.get("step_definition") or {}).get("handler") or {}
         task_input, inputs = task_fields(data).get("context") or {}, step.get("handler_inputs")
         made = cls(
+            event=event,
             task_uuid=UUID(event.task_uuid),
             step_uuid=UUID(event.step_uuid),
             correlation_id=UUID(event.correlation_id),
@@ -50,7 +38,6 @@ class EventContext(EngineContext):
             retry_count=step.get("attempts") or 0,
             max_retries=MAX_ATTEMPTS if step.get("max_attempts") is None else step["max_attempts"],
         )
-        made._ffi_event = event
         made._task_input = None if inputs is None else task_input
         return made
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,7 +24,6 @@ from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    ClaimDeferred,
     ClaimLost,
     ClaimReleased,
     ClaimSnoozed,
@@ -34,6 +32,7 @@ from tasker.execution.attempt.attempt import (
     Snooze,
     UnreportedEnd,
 )
+from tasker.execution.attempt.breaker_permit import BreakerPermit
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
@@ -61,7 +60,6 @@ from tasker.settings.queues import HandlerDispatch
 from tasker.template.condition_plans import ForEach
 from tasker.template.effects import ONCE
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
@@ -71,29 +69,6 @@ if TYPE_CHECKING:
 
 
 REFUSED = "its checkpoint was refused"
-
-
-class BreakerPermit:
-    """Permission of the step's circuit breaker for one attempt; `refusal` says that the breaker is open."""
-
-    def __init__(self, breakers: Breakers, attempt: Attempt, policy: StepBreaker) -> None:
-        default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-        self._breaker = breaker = breakers.of_handler(policy.name or default_name, policy)
-        self._permit, self.refusal = breaker.should_allow(), None
-        if self._permit is None:
-            delay = max(1, math.ceil(breaker.retry_after * 1000))
-            self.refusal = ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-
-    def record(self, end: AttemptEnd | None) -> None:
-        """Record how the attempt ended; None: not at all, it raised."""
-        if self._permit is None:
-            return
-        if not isinstance(end, Result) or (end.failure is not None and not end.failure.retryable):
-            self._breaker.abandoned(self._permit)
-        elif end.failure is None:
-            self._breaker.record_success(self._permit)
-        else:
-            self._breaker.record_failure(self._permit, end.failure.message)
 
 
 class HandlerExecutor(Protocol):
