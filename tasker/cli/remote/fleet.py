@@ -14,6 +14,7 @@ from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.lists import ListFilters
 from tasker.template.plan import Plan
+from tasker.views.children import TaskFamily
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.views.explanation import Explanation
 from tasker.views.fleet import RecordedAction
@@ -51,6 +52,9 @@ class TaskService(Protocol):
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress: ...
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation: ...
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]: ...
+    async def children(
+        self, task_uuid: str, *, step: str | None = None, after: str | None = None, limit: int = 50
+    ) -> TaskFamily: ...
     async def history(self, task_uuid: str) -> Sequence[TransitionDetail]: ...
     async def logs(
         self,
