@@ -83,6 +83,7 @@ class SyncApprovals(SyncWrapper[Approvals]):
     list = sync_method(Approvals.list)
     get = sync_method(Approvals.get)
     decide = sync_method(Approvals.decide)
+    link = sync_method(Approvals.link)
 
 
 class SyncLimits(SyncWrapper[Limits]):

@@ -35,7 +35,7 @@ Outcome = Annotated[
     str | None, Param(max_length=20, description="`partial`: tasks that are complete without some of their steps.")
 ]
 WaitingFor = Annotated[
-    Literal["time", "event"] | None,
+    Literal["time", "event", "person"] | None,
     Param(description="Only tasks with a step that waits for that, without a worker."),
 ]
 Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]

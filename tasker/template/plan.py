@@ -204,6 +204,11 @@ class StepPlan:
     description: str | None = None
 
     @property
+    def is_ended_by_others(self) -> bool:
+        """True for a step that waits for an event or a person."""
+        return self.wait is not None and self.wait.get("on") != "time"
+
+    @property
     def has_handler(self) -> bool:
         """False for a step that only evaluates expressions, which the worker does itself, or waits."""
         return self.wait is None and not self.rules and (self.for_each is None or self.type.is_pattern)

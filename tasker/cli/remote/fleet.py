@@ -25,10 +25,12 @@ from tasker.views.tasks import TaskReport
 from tasker.views.templates import Registration, TemplateDetail
 
 if TYPE_CHECKING:
+    from tasker.cli.remote.approvals import HttpApprovals
     from tasker.cli.remote.events import HttpIncomingEvents
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays, HttpSchedules
     from tasker.operations.analytics import RemoteAnalytics
     from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
+    from tasker.services.approvals import Approvals
     from tasker.services.fleet.analytics import Analytics
     from tasker.services.fleet.brokers import Queues
     from tasker.services.fleet.doctor import Doctor
@@ -231,6 +233,8 @@ class Fleet(Protocol):
     def domain_events(self) -> DomainEventService: ...
     @property
     def incoming_events(self) -> IncomingEvents | HttpIncomingEvents: ...
+    @property
+    def approvals(self) -> Approvals | HttpApprovals: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
     @property

@@ -179,7 +179,7 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
-WAITS = {"time": "a time", "event": "an event"}
+WAITS = {"time": "a time", "event": "an event", "person": "a person"}
 
 
 def waiting_text(words: Sequence[str]) -> str:

@@ -1068,7 +1068,7 @@ create table tasker.operator_actions (
   requested_at timestamptz not null,
   actor        text not null,
   -- how the actor was authenticated
-  proof        text not null check (proof in ('disabled', 'jwt', 'api_key', 'os_user')),
+  proof        text not null check (proof in ('disabled', 'jwt', 'api_key', 'os_user', 'link')),
   endpoint     text not null,               -- method and path, with names in place of identifiers; or the command
   path         text not null,               -- the requested path
   request_id   text not null,
