@@ -113,6 +113,9 @@ ERRORS = {
     "T211": "A step of `finally` in the dependencies of others, or with its own",
     "T212": "A step of `finally` with a key that does not fit it",
     "T213": "A template with steps of `finally` alone",
+    "T214": "`on_failure: compensate` in a template without `compensate`",
+    "T215": "`compensate` on a step whose effect cannot be undone as one",
+    "T216": "A step with the name of a compensation",
 }
 
 WARNINGS = {

@@ -162,6 +162,8 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"status    {headline(report)}"
     if missing := [step.name for step in report.missing_steps]:
         yield f"outcome   {report.outcome or 'not ended'}, without {names_text(folded_names(missing))}"
+    elif report.outcome:
+        yield f"outcome   {report.outcome}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
     if report.tenant:
         yield f"tenant    {report.tenant}"

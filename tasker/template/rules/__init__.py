@@ -7,7 +7,17 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, failures, inputs, last_steps, submissions, times, waits
+from tasker.template.rules import (
+    compensations,
+    conditions,
+    declarations,
+    failures,
+    inputs,
+    last_steps,
+    submissions,
+    times,
+    waits,
+)
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -53,6 +63,9 @@ def check_rules(
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     failures.words_agree(graph, document)
+    compensations.something_is_undone(graph, document)
+    compensations.fit_their_steps(graph)
+    compensations.names_are_free(graph, written)
     last_steps.exist(graph, document)
     last_steps.stand_alone(graph)
     last_steps.are_standard_steps(graph)
