@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -93,7 +93,8 @@ def decide_approval(
     values = read_object(filled, "--form", read_stdin=sys.stdin.read)
 
     async def act(app: Fleet) -> CountedVote:
-        task, decision = await find_task(app.tasks, task_uuid), "approved" if approves else "rejected"
+        task = await find_task(app.tasks, task_uuid)
+        decision: Literal["approved", "rejected"] = "approved" if approves else "rejected"
         return await app.approvals.decide(
             task, step, decision, actor=by or actor(), form=values or None, comment=comment
         )

@@ -217,7 +217,11 @@ task.add_command(refused)
 @click.option("--initiator", metavar="NAME", help="Filter by initiator.")
 @click.option("--source-system", metavar="NAME", help="Filter by source system.")
 @click.option("--tenant", metavar="NAME", help="Filter by tenant.")
-@click.option("--outcome", type=click.Choice(["partial"]), help="Only complete tasks without some of their steps.")
+@click.option(
+    "--outcome",
+    type=click.Choice(["partial", "compensating", "compensated", "compensation_failed"]),
+    help="Only tasks with this outcome.",
+)
 @click.option("--waiting-for", type=click.Choice(["time", "event", "person"]), help="Tasks with a step that waits.")
 @click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
 @click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
@@ -344,16 +348,51 @@ def children(task_uuid: str, name: str | None, after: str | None, limit: int, fo
 
 @task.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--compensate", is_flag=True, help="Undo the effects of its complete steps before the task ends.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
-def cancel(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
-    """Cancel a task and all its unfinished steps. Running handlers are asked to stop."""
+def cancel(task_uuid: str, compensate: bool, reason: str, form: str, place: FleetTarget) -> None:
+    """Cancel a task and all its unfinished steps. Running handlers are asked to stop.
+
+    Steps of `finally` run before the task ends; cancel it again to end them, too.
+    """
 
     async def act(app: Fleet) -> dict[str, str]:
         task = await find_task(app.tasks, task_uuid)
-        before = await app.tasks.cancel(task, reason=reason, actor=actor())
-        return {"task_uuid": task, "status": "cancelled", "previous_status": before}
+        before = await app.tasks.cancel(task, reason=reason, actor=actor(), compensate=compensate)
+        state, _ = await app.tasks.state(task)
+        return {"task_uuid": task, "status": state, "previous_status": before}
 
-    done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: f"cancelled {done['task_uuid']} (was {done['previous_status']})")
+    def text(done: dict[str, str]) -> str:
+        was = f"{done['task_uuid']} (was {done['previous_status']})"
+        if done["status"] == "cancelled":
+            return f"cancelled {was}"
+        return f"cancelling {was}; what runs before it ends: tasker task show {done['task_uuid']}"
+
+    print_as(form, run_on_fleet(place, act, operates=True), text)
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
+@FORMAT
+@fleet_options
+def compensate(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
+    """Undo the effects of the complete steps of a task that failed.
+
+    Steps with `compensate` are undone in the reverse order of the graph. From then on no other step of the task can
+    be reset; rerun the task to try again. An open task is compensated by `tasker task cancel --compensate`.
+    """
+
+    async def act(app: Fleet) -> dict[str, str]:
+        task = await find_task(app.tasks, task_uuid)
+        await app.tasks.compensate(task, reason=reason, actor=actor())
+        state, _ = await app.tasks.state(task)
+        return {"task_uuid": task, "status": state}
+
+    def text(done: dict[str, str]) -> str:
+        commands = going_on(done["task_uuid"], place.arguments(), here=place.runs_here)
+        return "\n".join([f"compensating {done['task_uuid']}", *commands])
+
+    print_as(form, run_on_fleet(place, act, operates=True), text)
