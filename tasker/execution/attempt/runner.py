@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,7 +24,6 @@ from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    ClaimDeferred,
     ClaimLost,
     ClaimReleased,
     ClaimSnoozed,
@@ -33,6 +31,7 @@ from tasker.execution.attempt.attempt import (
     Snooze,
     UnreportedEnd,
 )
+from tasker.execution.attempt.breaker_permit import BreakerPermit
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
@@ -58,41 +57,19 @@ from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.condition_plans import ForEach
-from tasker.template.effects import ONCE
+from tasker.template.effects import ONCE, TRANSACTIONAL
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
+    from tasker.execution.attempt.transactions import HandlerTransactions
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
     from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
     from tasker.resources.registry import ResourceRegistry
+    from tasker.template.plan import Plan, StepPlan
 
 
 REFUSED = "its checkpoint was refused"
-
-
-class BreakerPermit:
-    """Permission of the step's circuit breaker for one attempt; `refusal` says that the breaker is open."""
-
-    def __init__(self, breakers: Breakers, attempt: Attempt, policy: StepBreaker) -> None:
-        default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-        self._breaker = breaker = breakers.of_handler(policy.name or default_name, policy)
-        self._permit, self.refusal = breaker.should_allow(), None
-        if self._permit is None:
-            delay = max(1, math.ceil(breaker.retry_after * 1000))
-            self.refusal = ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-
-    def record(self, end: AttemptEnd | None) -> None:
-        """Record how the attempt ended; None: not at all, it raised."""
-        if self._permit is None:
-            return
-        if not isinstance(end, Result) or (end.failure is not None and not end.failure.retryable):
-            self._breaker.abandoned(self._permit)
-        elif end.failure is None:
-            self._breaker.record_success(self._permit)
-        else:
-            self._breaker.record_failure(self._permit, end.failure.message)
 
 
 class HandlerExecutor(Protocol):
@@ -117,6 +94,8 @@ class AttemptRunner:
 
     resources: ResourceRegistry | None = None
     """Resources that handlers use; None without any."""
+    make_transactions: Callable[[], HandlerTransactions] | None = None
+    """Returns the transactions of handlers; None where steps are run without an engine."""
 
     def __init__(
         self,
@@ -143,6 +122,15 @@ class AttemptRunner:
         self._processes: SubprocessExecutor | None = None
         self._running: set[Attempt] = set()
         self._idle, self._closing, self._guarded = asyncio.Event(), False, False
+
+    def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
+        """Return the effect of a step: that of the template, or what its handler declares here."""
+        if step.effect is not None:
+            return step.effect
+        try:
+            return self._registry.of_step(step, plan.id).effect
+        except ResolutionError:
+            return None
 
     @property
     def leaked_threads(self) -> int:
@@ -200,11 +188,14 @@ class AttemptRunner:
         try:
             resolved = self._resolve(attempt)
             ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
+            transaction = resolved[0].transaction if isinstance(resolved, tuple) else None
             # The return value of a handler that was stopped may be half of its work.
             stopped = attempt.cancel.end_of(attempt.claim)
             if isinstance(stopped, ClaimReleased) and attempt.cancel.began and attempt.step.effect == ONCE:
                 ending, stopped = interrupted(attempt), None
             end = stopped or self._settle(attempt, ending, started)
+            if transaction is not None:
+                end = await transaction.settled(end)
             return end
         finally:
             if breaker is not None:
@@ -262,14 +253,20 @@ class AttemptRunner:
         if problem := handler.problem(attempt.step):
             return role_mismatch(handler.name, *problem)
         if attempt.step.inputs is None or attempt.step.for_each is not None:  # each item has its own inputs
-            return attempt, handler
+            return self._in_transaction(attempt, handler), handler
         from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
 
         read = attempt.claim, attempt.task_context, attempt.dependency_results
         inputs = mapped_inputs(attempt.plan, attempt.step, *read)
         if isinstance(inputs, Failure):
             return make_storable(replace(inputs, handler=handler.name))
-        return replace(attempt, inputs=inputs), handler
+        return self._in_transaction(replace(attempt, inputs=inputs), handler), handler
+
+    def _in_transaction(self, attempt: Attempt, handler: ResolvedHandler) -> Attempt:
+        """Return the attempt with the transaction of its handler, if its effect is `transactional`."""
+        if (attempt.step.effect or handler.effect) != TRANSACTIONAL or self.make_transactions is None:
+            return attempt
+        return replace(attempt, transaction=self.make_transactions().of(attempt, handler))
 
     async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | ClaimLost:
         """Call the handler until it has an outcome, over as many checkpoints as it yields.
@@ -329,7 +326,7 @@ class AttemptRunner:
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
-        if not _needs_isolation(attempt, handler):
+        if attempt.transaction is not None or not _needs_isolation(attempt, handler):
             return self._chosen_mode(attempt, handler)
         listeners.warning("step_isolated", attempt.claim)
         return self._isolated
