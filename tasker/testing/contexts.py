@@ -34,6 +34,7 @@ def step_context(
     resources: Mapping[str, Any] | None = None,
     failures: Mapping[str, str] | None = None,
     handles: str | None = None,
+    transaction: Any = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -48,6 +49,7 @@ def step_context(
         resources: What `context.resource` and `@uses` give the handler, by name.
         failures: Error types that `context.failed` finds, by the step that failed or was skipped.
         handles: Step whose failure creates this one, for `context.failure`.
+        transaction: Connection or session of a transactional handler, which the test commits or rolls back.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -66,7 +68,7 @@ def step_context(
         checkpoint=checkpoint,
         failures=None if failures is None else {name: {"error_type": kind} for name, kind in failures.items()},
     )
-    return StepContext.build(
+    context = StepContext.build(
         claim=claim,
         plan=Plan("tests", "test", "1.0.0", (step,)),
         step=step,
@@ -74,6 +76,9 @@ def step_context(
         dependency_results=results or {},
         resources=resources,
     )
+    if transaction is not None:
+        context.enter(transaction)
+    return context
 
 
 def step_inputs(

@@ -19,7 +19,7 @@ language sql stable as $$
           and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token
           order by x.at desc limit 1))
       from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token)
-    when p_reason in ('retry', 'failed', 'tolerated', 'overdue', 'deferred', 'snoozed') then
+    when p_reason in ('retry', 'failed', 'unknown', 'tolerated', 'overdue', 'deferred', 'snoozed') then
       jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts, 'due_at', s.due_at)
     when p_reason in ('running', 'overrun', 'lost')
       then jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts,
