@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError
+from tasker.errors import RetryableError, UsageError
 from tasker.handlers.again import GoingOn
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
@@ -96,6 +96,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
+    _transaction: Any = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -146,6 +147,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
+                "_transaction": None,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -196,7 +198,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         """Return everything but the cancel flag, the events and the resources, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))
+        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_transaction"))
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
@@ -241,6 +243,24 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
             error_code="resource_missing",
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
+
+    @property
+    def transaction(self) -> Any:
+        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
+
+        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
+        `UsageError` in a step with another effect.
+        """
+        if self._transaction is None:
+            raise UsageError(
+                f"the step {self.step_name!r} has no transaction",
+                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
+            )
+        return self._transaction
+
+    def enter(self, transaction: Any) -> None:
+        """Set the transaction; called by the worker."""
+        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:

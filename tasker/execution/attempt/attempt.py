@@ -15,6 +15,7 @@ from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
+    from tasker.execution.attempt.transactions import AttemptTransaction
     from tasker.resources.registry import AttemptResources
 
 
@@ -83,6 +84,8 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
+    transaction: AttemptTransaction | None = field(default=None, repr=False)
+    """Transaction of a handler that completes its step with it; None for all others."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 
