@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -22,6 +22,9 @@ from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.handlers.locks import Duration, HandlerLock, LockCalls
 
 
 class Resuming:
@@ -96,6 +99,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
+    _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -112,6 +116,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
+        locks: Callable[[], LockCalls] | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -146,6 +151,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
+                "_locks": locks,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -196,7 +202,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         """Return everything but the cancel flag, the events and the resources, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))
+        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks"))
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
@@ -241,6 +247,25 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
             error_code="resource_missing",
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
+
+    def lock(self, name: str, ttl: Duration = "30s", *, timeout: Duration = "10s") -> HandlerLock:
+        """Return a lock for a `with` block, or an `async with` block in async handlers.
+
+        At most one handler of all workers holds a lock of a name. It ends with the block, after `ttl` unless it is
+        renewed, or when the worker loses the step.
+
+        Args:
+            name: Name of the lock, the same in all namespaces, such as `customer-7`.
+            ttl: Seconds, a timedelta, or text such as `30s`.
+            timeout: How long to wait for the lock; 0 tries once.
+
+        Raises:
+            ResourceContentionError: On entering the block: another step holds the lock (`lock_held`).
+            RetryableError: On leaving the block: the lock was lost before (`lock_lost`).
+        """
+        from tasker.handlers.locks import HandlerLock, UnsharedLocks  # needed for handlers with locks only
+
+        return HandlerLock(UnsharedLocks() if self._locks is None else self._locks(), name, ttl, timeout)
 
     @property
     def trace_headers(self) -> dict[str, str]:

@@ -15,6 +15,7 @@ from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
+    from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources
 
 
@@ -65,6 +66,10 @@ class ClaimWrites(Protocol):
         """Save a position; return the stored checkpoint with its history, or None when the claim was lost."""
         ...
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
@@ -83,6 +88,8 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
+    locks: Callable[[Attempt], LockCalls] | None = field(default=None, repr=False)
+    """Makes the calls for locks of the handler; None: no worker runs it."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 
