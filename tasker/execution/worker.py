@@ -294,6 +294,7 @@ class Worker:
             began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
             failures=task.failures,
+            outcome=task.outcome,
         )
 
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:

@@ -98,6 +98,26 @@ class StepFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """End of a task without its steps of `finally`."""
+
+    state: str
+    """`complete`, `error` or `cancelled`: the state in which the task ends unless a step of `finally` fails."""
+    outcome: str | None = None
+    """`partial` if the task went on without some of its steps; None otherwise."""
+    failures: tuple[StepFailure, ...] = ()
+    """Failures of its steps, and steps that were skipped because of one."""
+    reason: str | None = None
+    """Reason of a cancel."""
+
+    @classmethod
+    def parse(cls, outcome: Mapping[str, Any], failures: Mapping[str, Mapping[str, Any]]) -> TaskOutcome:
+        """Parse the answer of `tasker.outcome_at_rest`, and the errors of `tasker.failures_of`."""
+        failed = tuple(StepFailure.parse(step, error) for step, error in sorted(failures.items()))
+        return cls(outcome["state"], outcome.get("outcome"), failed, outcome.get("reason"))
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Right of one worker to run one attempt of a step. `token` and `worker` fence every write about the attempt.
 
@@ -129,6 +149,8 @@ class Claim:
     """Start of the first attempt by that clock; known for steps with `max_elapsed`."""
     failures: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
     """Errors of the steps that the task goes on without, by name; None: each failure ends the task."""
+    outcome: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Outcome of the task without the steps of `finally`; None while others run."""
     trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
     """Plugin callback for the trace context of the handler; called only when the context is needed."""
 

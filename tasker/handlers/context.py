@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_se
 
 from tasker.errors import RetryableError
 from tasker.handlers.again import GoingOn
-from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure
+from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
 from tasker.handlers.readable import yes_or_no
@@ -313,6 +313,14 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         """Failure that this step was created for (`on_failure: {run: ...}`); None for every other step."""
         owner = None if self._step is None else self._step.handles
         return None if owner is None else self.failed(owner)
+
+    @property
+    def outcome(self) -> TaskOutcome | None:
+        """End of the other steps of the task, for a step of `finally`; None for every other step."""
+        claim = self._claim
+        if claim is None or claim.outcome is None or self._step is None or not self._step.at_rest:
+            return None
+        return TaskOutcome.parse(claim.outcome, claim.failures or {})
 
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
         """Return a value inside the result of a dependency: `get_dependency_field("fetch", "user", "email")`."""

@@ -25,6 +25,7 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
+from tasker.simulation.published import SimulatedEvent, events_of
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
 from tasker.simulation.times import value_at
@@ -58,10 +59,14 @@ class StepCalls:
         strictness: Strictness = "strict",
     ) -> None:
         self._plan, self._values, self._registry = plan, values, registry
-        self._resources: Any = None if resources is None else FakeResources(resources)
+        self._resources: Any = (
+            resources if resources is None or hasattr(resources, "renew") else FakeResources(resources)
+        )
         self._mocks = {name: mock if callable(mock) else mock_of(mock) for name, mock in mocks.items()}
         self.inputs: dict[str, Any] = {}
         """Evaluated `inputs` of the last attempt of each step that has some."""
+        self.events: list[SimulatedEvent] = []
+        """Events that the attempts published."""
         _check(plan, self._mocks, strictness)
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
@@ -86,7 +91,9 @@ class StepCalls:
         ending = self._ending(attempt, step, mock)
         if isinstance(ending, Suspension):
             return AttemptOutcome(_waiting(task, step, ending, events), takes)
-        return AttemptOutcome(_outcome(ending), takes)
+        if not isinstance(ending, Snooze):
+            self.events += events_of(attempt, ending)
+        return AttemptOutcome(outcome_of(ending), takes)
 
     def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
         """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
@@ -218,6 +225,10 @@ Handler = ResolvedHandler | MockedCall
 class FakeResources(dict[str, Any]):
     """Fakes that the handlers of a simulated run get as resources."""
 
+    def are_made(self, names: frozenset[str]) -> bool:
+        """Return True: a fake exists from the start."""
+        return True
+
     def renew(self) -> list[str]:
         """Return the names of those whose secrets have changed: none."""
         return []
@@ -278,7 +289,8 @@ def attempt_limit(step: StepPlan) -> float:
     return HandlerDispatch.handler_timeout_ms / 1000 if step.timeout_seconds is None else step.timeout_seconds
 
 
-def _outcome(ending: Called) -> Any:
+def outcome_of(ending: Called) -> Any:
+    """Return how a simulated attempt ended: its result as stored, a `Failure`, or `Again`."""
     if isinstance(ending, Success):
         return as_stored(ending.encoded)
     return Again(ending.delay_ms, ending.limit, ending.state) if isinstance(ending, Snooze) else ending
@@ -341,6 +353,10 @@ def _check(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) -> None
     """Raise `UsageError` for a mock of no step, of a wrong kind, or whose result does not fit."""
     problems = []
     for name, mock in mocks.items():
+        if getattr(mock, "__module__", None) == Mock.__module__ and inspect.isfunction(mock):
+            problems.append(
+                f"the mock of {name!r} is the function `mock.{mock.__name__}`: write mock.{mock.__name__}(...)"
+            )
         step = plan.by_name.get(name) or plan.by_name.get(name.rpartition("_")[0])
         if step is None or (step.name != name and not step.type.is_pattern):
             near = did_you_mean(name, plan.by_name) or f"its steps: {listed(list(plan.by_name))}"

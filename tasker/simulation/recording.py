@@ -156,39 +156,7 @@ class _Recorder:
             run = simulate(self._plan, read.values, read.mocks, at=read.at)
         except TaskerError as error:
             return None, [error.message]
-        return run, self._differences(run)
-
-    def _differences(self, run: SimulatedRun) -> list[str]:
-        report, problems = self._report, []
-        for step in self._steps.values():
-            if report.finished or step.ended:
-                problems += self._step_differs(step, run)
-        if report.finished:
-            extra = [name for name in run.steps if name not in self._steps]
-            problems += [f"{name} was created: {run.why(name)}" for name in extra]
-            if (run.status, run.outcome) != (report.status, report.outcome):
-                was = run.status + f" ({run.outcome})" * bool(run.outcome)
-                problems.append(f"the task is {report.status}, and the simulated one {was}")
-        return problems
-
-    def _step_differs(self, step: RecordedStep, run: SimulatedRun) -> list[str]:
-        of, name = step.report, step.report.name
-        if name not in run.steps:
-            return [f"{name} was not created: {_why(run, name)}"]
-        made = run.steps[name]
-        state = "complete" if of.state == "resolved_manually" else of.state
-        if (state, self._settled(of.settled)) != (str(made.state), self._settled(made.settled)):
-            return [f"{name} is {of.state}, and the simulated one {made.state}: {_why(run, name)}"]
-        if step.by_operator is None and of.reused_from is None and of.attempts != made.attempts:
-            return [f"{name} had {of.attempts} attempts, and the simulated one {made.attempts}"]
-        error = (of.error or {}).get("type")
-        if of.state == "error" and error not in (made.error_type, None):
-            return [f"{name} failed with {error}, and the simulated one with {made.error_type}"]
-        return []
-
-    @staticmethod
-    def _settled(word: str | None) -> bool:
-        return word is not None
+        return run, differences_of(self._steps, self._report, run)
 
     def _expected(self, run: SimulatedRun) -> dict[str, Any]:
         """Return what the case expects: of an open task only what has ended."""
@@ -233,6 +201,36 @@ class _Recorder:
             lines.append(f"Long results were cut to what the template reads: {', '.join(cut[:20])}.")
         lines += [f"{note[0].upper()}{note[1:]}." for note in self._notes()]
         return "".join(f"# {line}\n" for line in lines)
+
+
+def differences_of(steps: Mapping[str, RecordedStep], report: TaskReport, run: SimulatedRun) -> list[str]:
+    """Return how a simulated run differs from a task; of an open task only what has ended counts."""
+    problems: list[str] = []
+    for step in steps.values():
+        if report.finished or step.ended:
+            problems += _step_differs(step, run)
+    if report.finished:
+        problems += [f"{name} was created: {run.why(name)}" for name in run.steps if name not in steps]
+        if (run.status, run.outcome) != (report.status, report.outcome):
+            was = run.status + f" ({run.outcome})" * bool(run.outcome)
+            problems.append(f"the task is {report.status}, and the simulated one {was}")
+    return problems
+
+
+def _step_differs(step: RecordedStep, run: SimulatedRun) -> list[str]:
+    of, name = step.report, step.report.name
+    if name not in run.steps:
+        return [f"{name} was not created: {_why(run, name)}"]
+    made = run.steps[name]
+    state = "complete" if of.state == "resolved_manually" else of.state
+    if (state, of.settled is None) != (str(made.state), made.settled is None):
+        return [f"{name} is {of.state}, and the simulated one {made.state}: {_why(run, name)}"]
+    if step.by_operator is None and of.reused_from is None and of.attempts != made.attempts:
+        return [f"{name} had {of.attempts} attempts, and the simulated one {made.attempts}"]
+    error = (of.error or {}).get("type")
+    if of.state == "error" and error not in (made.error_type, None):
+        return [f"{name} failed with {error}, and the simulated one with {made.error_type}"]
+    return []
 
 
 def _why(run: SimulatedRun, name: str) -> str:

@@ -43,7 +43,7 @@ def _value(schema: Any, root: Mapping[str, Any]) -> Any:
         if schema.get(listed):
             return schema[listed][0]
     if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
-        return _value(_at(root, reference), root)
+        return _value(referred(root, reference), root)
     for several in ("anyOf", "oneOf", "allOf"):
         if schema.get(several):
             return _value({**schema, several: None, **schema[several][0]}, root)
@@ -81,7 +81,8 @@ def _number(schema: Mapping[str, Any], *, whole: bool) -> Any:
     return int(value) if whole else value
 
 
-def _at(root: Mapping[str, Any], reference: str) -> Any:
+def referred(root: Mapping[str, Any], reference: str) -> Any:
+    """Return the part of a schema to which a `$ref` into the same schema refers."""
     found: Any = root
     for part in reference[2:].split("/"):
         found = found.get(part, {}) if isinstance(found, Mapping) else {}

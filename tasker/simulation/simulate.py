@@ -77,11 +77,11 @@ def simulate(
         random=(lambda: 0.5) if seed is None else chance.Random(seed).random,
         slots=slots,
     )
-    _outside_of_loops(task.run)
-    return SimulatedRun(task, calls.inputs)
+    outside_of_loops(task.run)
+    return SimulatedRun(task, calls.inputs, calls.events)
 
 
-def _outside_of_loops(run: Callable[[], None]) -> None:
+def outside_of_loops(run: Callable[[], None]) -> None:
     """Call `run`, which runs event loops of its own, in another thread if one runs in this thread."""
     try:
         asyncio.get_running_loop()

@@ -261,6 +261,9 @@ begin
   if v_all.resumed then
     perform tasker.end_waits(v_judged, v_now);
   end if;
+  if v_all.reopened then   -- a task whose steps of `finally` ran continues
+    perform tasker.leave_phase(v_judged, v_now);
+  end if;
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
   if v_all.suspends then
@@ -280,6 +283,10 @@ begin
   end if;
   if v_wake is not null then
     v_send := coalesce(v_send, '[]') || v_wake;
+  end if;
+  if v_ended ? 'send' then   -- of the steps of `finally`
+    v_send := coalesce(v_send, '[]') || (v_ended->'send');
+    v_ended := v_ended - 'send';
   end if;
   if p_args ? 'repairs' then
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', (

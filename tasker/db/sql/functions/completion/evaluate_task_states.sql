@@ -42,8 +42,7 @@ begin
       select u, 0, 0, 0, 0, 0, -1, 0, 0 from unnest(v_unheld) u
     ) m group by m.task_uuid
   ) n;
-  v_ended := tasker.evaluate_tasks(v_changes, coalesce(p_args->>'on_blocked', 'give_up'),
-    (p_args->>'worker')::uuid, p_args->'note', coalesce((p_args->>'dead_letters')::boolean, true), p_now);
+  v_ended := tasker.evaluate_tasks(v_changes, p_args, p_now);
 
   if p_queue then
     perform tasker.count_enqueued(array_agg(m.namespace_id), array_agg(m.delta))
