@@ -12,11 +12,12 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError
+from tasker.errors import RetryableError, UsageError
 from tasker.handlers.again import GoingOn
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
+from tasker.handlers.locking import Locking
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
@@ -24,7 +25,7 @@ from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
-    from tasker.handlers.locks import Duration, HandlerLock, LockCalls
+    from tasker.handlers.locks import LockCalls
 
 
 class Resuming:
@@ -63,6 +64,9 @@ _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
 _MADE_WHEN_READ = ("task_uuid", "step_uuid", "correlation_id", *_KEPT)
 
 
+_OF_THIS_PROCESS = ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction")
+
+
 class CancelFlag(Protocol):
     """Flag that the worker sets to ask a handler to stop; `threading.Event` is one."""
 
@@ -71,7 +75,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, Resuming, GoingOn, Model):
+class StepContext(ProgressReporting, Resuming, GoingOn, Locking, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -100,6 +104,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
     _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
+    _transaction: Any = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -152,6 +157,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
                 "_locks": locks,
+                "_transaction": None,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -202,7 +208,9 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         """Return everything but the cancel flag, the events and the resources, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks"))
+        cleared = dict.fromkeys(
+            ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction")
+        )
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
@@ -248,24 +256,23 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
 
-    def lock(self, name: str, ttl: Duration = "30s", *, timeout: Duration = "10s") -> HandlerLock:
-        """Return a lock for a `with` block, or an `async with` block in async handlers.
+    @property
+    def transaction(self) -> Any:
+        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
 
-        At most one handler of all workers holds a lock of a name. It ends with the block, after `ttl` unless it is
-        renewed, or when the worker loses the step.
-
-        Args:
-            name: Name of the lock, the same in all namespaces, such as `customer-7`.
-            ttl: Seconds, a timedelta, or text such as `30s`.
-            timeout: How long to wait for the lock; 0 tries once.
-
-        Raises:
-            ResourceContentionError: On entering the block: another step holds the lock (`lock_held`).
-            RetryableError: On leaving the block: the lock was lost before (`lock_lost`).
+        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
+        `UsageError` in a step with another effect.
         """
-        from tasker.handlers.locks import HandlerLock, UnsharedLocks  # needed for handlers with locks only
+        if self._transaction is None:
+            raise UsageError(
+                f"the step {self.step_name!r} has no transaction",
+                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
+            )
+        return self._transaction
 
-        return HandlerLock(UnsharedLocks() if self._locks is None else self._locks(), name, ttl, timeout)
+    def enter(self, transaction: Any) -> None:
+        """Set the transaction; called by the worker."""
+        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:

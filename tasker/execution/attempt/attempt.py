@@ -15,6 +15,7 @@ from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
+    from tasker.execution.attempt.transactions import AttemptTransaction
     from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources
 
@@ -90,6 +91,8 @@ class Attempt:
     """Resources of the worker as this attempt uses them; None for a worker without any."""
     locks: Callable[[Attempt], LockCalls] | None = field(default=None, repr=False)
     """Makes the calls for locks of the handler; None: no worker runs it."""
+    transaction: AttemptTransaction | None = field(default=None, repr=False)
+    """Transaction of a handler that completes its step with it; None for all others."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 
