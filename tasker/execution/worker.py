@@ -33,6 +33,7 @@ from tasker.execution.attempt.attempt import (
 )
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
+from tasker.execution.attempt.lock_calls import WorkerLocks
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.event_making import EventFactory
 from tasker.execution.fast.local_tasks import LocalTaskTracker
@@ -263,7 +264,8 @@ class Worker:
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
-        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, lists=task.lists)
+        cancel, locks, lists = running.cancel, partial(WorkerLocks, asyncio.get_running_loop()), task.lists
+        attempt = Attempt(claim, plan, step, *read, cancel, self._writes, limit, reporter, locks=locks, lists=lists)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released

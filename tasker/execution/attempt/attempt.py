@@ -16,6 +16,7 @@ from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.transactions import AttemptTransaction
+    from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources
 
 
@@ -66,6 +67,10 @@ class ClaimWrites(Protocol):
         """Save a position; return the stored checkpoint with its history, or None when the claim was lost."""
         ...
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
@@ -84,6 +89,8 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
+    locks: Callable[[Attempt], LockCalls] | None = field(default=None, repr=False)
+    """Makes the calls for locks of the handler; None: no worker runs it."""
     transaction: AttemptTransaction | None = field(default=None, repr=False)
     """Transaction of a handler that completes its step with it; None for all others."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)

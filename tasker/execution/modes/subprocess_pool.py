@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import subprocess
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ class SubprocessExecutor:
         if attempt.cancel.is_set():  # set while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
-        asking = asyncio.ensure_future(child.ask(call, self._request(call, attempt, handler, child), attempt.reporter))
+        request, locks = self._request(call, attempt, handler, child), partial(attempt.writes.lock, attempt)
+        asking = asyncio.ensure_future(child.ask(call, request, attempt.reporter, locks))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()
         try:

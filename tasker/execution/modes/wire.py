@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,6 +29,7 @@ from tasker.logging.trace_context import TraceContext
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
+    from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources, ResourceRegistry
 
 MARK = b"TSKR"
@@ -111,7 +112,11 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
 
 
 def attempt_from(
-    message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver
+    message: Mapping[str, Any],
+    flag: AttemptCancelFlag,
+    reporter: Reporter,
+    received: SharedValueReceiver,
+    locks: Callable[[Attempt], LockCalls],
 ) -> Attempt:
     """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
@@ -129,6 +134,7 @@ def attempt_from(
         reporter=reporter,
         inputs=message["inputs"],
         resources=_attempt_resources(message["resources"]),
+        locks=locks,
     )
 
 
@@ -223,3 +229,7 @@ class InTheParent:
     async def save(self, attempt: Attempt, position: Checkpoint) -> None:
         """Raise `NotImplementedError`: a child process hands its checkpoints to its parent."""
         raise NotImplementedError("a child process hands its checkpoints to its parent")
+
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
+        raise NotImplementedError("a child process asks its parent for locks")

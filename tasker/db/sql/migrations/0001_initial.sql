@@ -577,6 +577,19 @@ create table tasker.step_checkpoints (
   updated_at         timestamptz not null
 ) with (fillfactor = 50);
 
+-- Locks that handlers take by name. A row stays for a week after it was held last, so that its token grows.
+create table tasker.locks (
+  name               text primary key,
+  token              bigint not null,        -- of this holder, for other systems: higher than that of each earlier one
+  workflow_step_uuid uuid not null,          -- these three: the claim that holds it
+  claim_token        bigint not null,
+  worker_uuid        uuid not null,
+  taken_at           timestamptz not null,
+  expires_at         timestamptz not null,
+  released_at        timestamptz
+) with (fillfactor = 50);
+create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
+
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
 -- them.
 create table tasker.step_logs (
