@@ -23,6 +23,7 @@ from tasker.services.submission.submit import OnDuplicate, Submission, Submissio
 from tasker.services.tasks.end_listeners import remaining_seconds, submission_deadline
 from tasker.services.tasks.read import checked
 from tasker.template.plan import Plan
+from tasker.views.approvals import CountedVote
 from tasker.views.children import TaskFamily
 from tasker.views.incoming_events import SentEvent
 from tasker.views.tasks import TaskReport
@@ -156,6 +157,24 @@ class App(AppLifecycle):
         Options are those of `SendOptions`. Raises `UsageError`, `NotStorable`.
         """
         return await self.incoming_events.send(namespace, name, payload, **options)
+
+    async def decide(
+        self,
+        task_uuid: str,
+        step: str,
+        decision: str,
+        *,
+        by: str,
+        form: Mapping[str, Any] | None = None,
+        comment: str = "",
+    ) -> CountedVote:
+        """Approve or reject a step that waits for persons (`type: approval`), as the person `by`.
+
+        `decision` is `approved` or `rejected`. The program vouches for the person: permissions in the step's `from`
+        are not checked, names are. Raises `UsageError`, `InputInvalid`, `NotPermitted`, `ApprovalNotFound`, and
+        `ApprovalDecided` for a second vote of a person and after the end.
+        """
+        return await self.approvals.decide(task_uuid, step, decision, actor=by, form=form, comment=comment)
 
     async def send_event_in(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tasker.errors.base import TaskerError
 from tasker.errors.engine import (
+    ApprovalDecided,
+    ApprovalNotFound,
     BackendUnavailable,
     CircuitBreakerOpen,
     ConnectionLost,
@@ -80,6 +82,8 @@ from tasker.errors.resolution import (
 )
 
 __all__ = [
+    "ApprovalDecided",
+    "ApprovalNotFound",
     "AuthenticationError",
     "AuthorizationError",
     "BackendUnavailable",

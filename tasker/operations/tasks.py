@@ -32,10 +32,14 @@ Name = Annotated[str | None, Param(max_length=255)]
 Identifier = Annotated[str | None, Param(form="uuid")]
 Key = Annotated[str | None, Param(max_length=255, description="Only the task with this key.")]
 Outcome = Annotated[
-    str | None, Param(max_length=20, description="`partial`: tasks that are complete without some of their steps.")
+    Literal["partial", "compensating", "compensated", "compensation_failed"] | None,
+    Param(
+        description="`partial`: tasks that are complete without some of their steps. The others: tasks whose effects "
+        "are being undone, were undone, or could not be undone."
+    ),
 ]
 WaitingFor = Annotated[
-    Literal["time", "event"] | None,
+    Literal["time", "event", "person"] | None,
     Param(description="Only tasks with a step that waits for that, without a worker."),
 ]
 Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]
@@ -85,10 +89,30 @@ class TaskOperations:
             str | None,
             Param(max_length=255, description="Actor recorded in the audit log; defaults to the authenticated name."),
         ] = None,
+        compensate: Annotated[
+            bool, Param(description="Undo the effects of its complete steps before the task ends.")
+        ] = False,
     ) -> TaskCancelled:
         """Cancel a task and all its steps that have not ended; 400 if the task has ended.
 
+        Steps of `finally` run before it ends.
+
         Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
+        """
+
+    @Endpoint(
+        "POST",
+        "/v1/tasks/{uuid}/compensate",
+        Permission.TASKS_CANCEL,
+        "tasks.compensate",
+        operates=True,
+        body=Body("CompensateRequest", "Reason and actor of a compensation."),
+        errors=(404,),
+    )
+    async def compensate_task(self, task_uuid: TaskUuid, *, reason: Text = "", actor: Actor = None) -> Task:
+        """Undo the effects of the complete steps of a task that failed, in reverse order; 400 if it has not failed.
+
+        Raises `TaskNotFound`, and `StateMachineError` if there is nothing to undo, or it is or was undone.
         """
 
     @Endpoint("GET", "/v1/tasks/{uuid}/explain", Permission.TASKS_READ, "tasks.explain", errors=(404,))

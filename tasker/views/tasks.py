@@ -142,7 +142,8 @@ class TaskFacts:
     deadline_at: datetime | None
     """Time at which the open steps of the task fail; None without a deadline."""
     outcome: str | None
-    """`partial`: the task is complete without some of its steps; None: nothing is missing, or it has not ended."""
+    """`partial`: the task is complete without some of its steps. `compensating`, `compensated` and
+    `compensation_failed`: its effects are being undone, were undone, or could not be undone. None: none of these."""
     tenant: str | None
     """Tenant (customer, team or account) of the task."""
     waits_until: datetime | None

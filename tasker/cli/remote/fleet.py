@@ -22,13 +22,15 @@ from tasker.views.progress import TaskProgress
 from tasker.views.steps import Attempt, RetriedSteps, StartedRerun, Step, StepInputs, StepLogLine
 from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
-from tasker.views.templates import Registration
+from tasker.views.templates import Registration, TemplateDetail
 
 if TYPE_CHECKING:
+    from tasker.cli.remote.approvals import HttpApprovals
     from tasker.cli.remote.events import HttpIncomingEvents
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays, HttpSchedules
     from tasker.operations.analytics import RemoteAnalytics
     from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
+    from tasker.services.approvals import Approvals
     from tasker.services.fleet.analytics import Analytics
     from tasker.services.fleet.brokers import Queues
     from tasker.services.fleet.doctor import Doctor
@@ -68,7 +70,10 @@ class TaskService(Protocol):
         limit: int = 1000,
     ) -> Sequence[StepLogLine]: ...
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]: ...
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str: ...
+    async def cancel(
+        self, task_uuid: str, *, reason: str = "", actor: str | None = None, compensate: bool = False
+    ) -> str: ...
+    async def compensate(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> object: ...
     async def list(
         self,
         *,
@@ -128,6 +133,7 @@ class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Registration: ...
+    async def detail(self, namespace: str, name: str, version: str) -> TemplateDetail: ...
 
 
 class SubmissionService(Protocol):
@@ -230,6 +236,8 @@ class Fleet(Protocol):
     def domain_events(self) -> DomainEventService: ...
     @property
     def incoming_events(self) -> IncomingEvents | HttpIncomingEvents: ...
+    @property
+    def approvals(self) -> Approvals | HttpApprovals: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
     @property

@@ -163,6 +163,8 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"status    {headline(report)}"
     if missing := [step.name for step in report.missing_steps]:
         yield f"outcome   {report.outcome or 'not ended'}, without {names_text(folded_names(missing))}"
+    elif report.outcome:
+        yield f"outcome   {report.outcome}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
     if report.parent_step_uuid:
         yield f"parent    a step of task {report.parent_task_uuid}"
@@ -179,7 +181,7 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
-WAITS = {"time": "a time", "event": "an event"}
+WAITS = {"time": "a time", "event": "an event", "person": "a person"}
 
 
 def waiting_text(words: Sequence[str]) -> str:

@@ -36,6 +36,7 @@ grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
 -- sweeps prune them
 grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.approval_votes to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
 -- failure burst.
@@ -47,8 +48,10 @@ grant insert, delete on tasker.pauses to {worker}, {orchestrator}, {api};
 grant insert on tasker.pause_log to {worker}, {orchestrator}, {api};
 grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orchestrator}, {api};
 
--- Only workers run handlers.
-grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
+-- Only workers run handlers. Every process that matches an event stores it for the handler that waits for it.
+grant insert, update on tasker.step_checkpoints to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.step_progress to {worker};
+grant insert, update, delete on tasker.locks to {worker}, {orchestrator};   -- sweeps prune them
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 

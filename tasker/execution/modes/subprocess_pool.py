@@ -84,6 +84,7 @@ class SubprocessExecutor:
             return not_in_process(handler.name, CONTENT, FOR_CONTENT)
         if not await self.places.take(attempt, limit):
             return timed_out(limit, handler.name)
+        attempt.cancel.began = True
         try:
             return await self._in_child(attempt, handler, limit)
         finally:
@@ -100,9 +101,9 @@ class SubprocessExecutor:
         if attempt.cancel.is_set():  # set while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
-        message = self._request(call, attempt, handler, child)
+        request, locks = self._request(call, attempt, handler, child), partial(attempt.writes.lock, attempt)
         start = partial(answer_start, attempt.starter, attempt.claim)
-        asking = asyncio.ensure_future(child.ask(call, message, attempt.reporter, start))
+        asking = asyncio.ensure_future(child.ask(call, request, attempt.reporter, locks, start))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()
         try:

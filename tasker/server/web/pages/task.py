@@ -47,6 +47,8 @@ LARGEST_DRAWN_GRAPH = 1000
 """Steps; laying out more would occupy the server for longer than other requests should wait."""
 INPUTS_SHOWN = 20
 """Results of what a step depends on, beside its own."""
+UNDOABLE = ("error", "blocked_by_failures")
+"""States of a task that an operator may compensate."""
 BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
@@ -140,6 +142,9 @@ async def task_page(
         steps_per_page=STEPS_PER_PAGE,
         explained=await program.tasks.explain(uuid) if is_explained else None,
         is_explained=is_explained,
+        may_undo=report.status in UNDOABLE
+        and report.outcome is None
+        and any(step.undoes is not None for step in (await program.pinned_plan(uuid)).steps),
         commands=commands_of(report),
         drawer=drawer,
         problem=values.get("problem"),
