@@ -55,6 +55,11 @@ class Mock:
 
     calls: tuple[MockedCall, ...]
 
+    @property
+    def is_event(self) -> bool:
+        """True if it says which events come, and the step's handler, if any, is called."""
+        return all(call.event is not None for call in self.calls)
+
     def then(self, following: Any) -> Mock:
         """Return a mock whose further calls come to `following`: a mock, or a result."""
         return Mock((*self.calls, *mock_of(following).calls))
@@ -146,7 +151,10 @@ def lost(times: int = 1, *, takes: Seconds = 0) -> Mock:
 
 
 def event(payload: Any = None, *, after: Seconds = 0) -> Mock:
-    """Return a mock of the event for which a step waits; say with `.then` which further ones come."""
+    """Return a mock of the event for which a step waits; say with `.then` which further ones come.
+
+    Of a step with a handler that waits (`again_when`), the handler itself is called, and gets the event.
+    """
     return Mock((MockedCall(event={} if payload is None else payload, takes_ms=milliseconds(after)),))
 
 

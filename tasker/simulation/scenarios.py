@@ -18,7 +18,7 @@ from tasker.simulation.outcome import SimulatedRun
 from tasker.template.diagnostics import did_you_mean
 from tasker.template.durations import parse_duration
 
-_FILE_KEYS = ("template", "name", "input", "mocks", "cases")
+_FILE_KEYS = ("template", "name", "handlers", "input", "mocks", "cases")
 _CASE_KEYS = ("name", "at", "input", "mocks", "expect")
 _WORDS = {"status": ("complete", "error", "cancelled"), "outcome": ("partial", None)}
 _EXPECT_KEYS = ("status", "outcome", "route", "attempts", "inputs", "results", "failures", "duration")
@@ -37,6 +37,8 @@ class Case:
     expect: Mapping[str, Any] = field(default_factory=dict)
     at: datetime | None = None
     """Start of the task; None: now."""
+    real: bool = False
+    """True: steps without a mock, or with a mocked event, call the handlers beside the template."""
 
     def differences(self, run: SimulatedRun) -> list[str]:
         """Return what the run did otherwise than expected, one line each."""
@@ -55,6 +57,8 @@ def cases_of(content: Any, file: Path) -> list[Case]:
     cases = whole.get("cases")
     if not isinstance(cases, list) or not cases:
         raise UsageError(f"{where}: expected `cases`, a list", hint="each case has a `name` and what to `expect`")
+    if whole.get("handlers", "mocked") not in ("mocked", "real"):
+        raise UsageError(f"{where}: handlers: expected mocked or real, found {whole['handlers']!r:.100}")
     template = file.parent / str(whole.get("template", "workflow.yaml"))
     shared = _mocks(whole.get("mocks", {}), f"{where}: mocks")
     read = [_case(file, case, number, template, whole, shared) for number, case in enumerate(cases)]
@@ -94,7 +98,8 @@ def _case(
     _check_expected(expect, f"{where}: expect")
     values = {**_object(whole.get("input", {}), f"{file}: input"), **_object(case.get("input", {}), f"{where}: input")}
     mocks = {**shared, **_mocks(case.get("mocks", {}), f"{where}: mocks")}
-    return Case(name, file, template, whole.get("name"), values, mocks, expect, _start(case.get("at"), f"{where}: at"))
+    start, real = _start(case.get("at"), f"{where}: at"), whole.get("handlers") == "real"
+    return Case(name, file, template, whole.get("name"), values, mocks, expect, start, real)
 
 
 def _start(value: Any, where: str) -> datetime | None:

@@ -136,8 +136,9 @@ def _rerun_text(done: dict[str, Any], place: FleetTarget) -> str:
 def retry(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
     """Reset all failed steps of a task, with their full number of attempts, so that the task continues.
 
-    All of them are reset in one transaction. A step that was running when its worker was lost and may run only once
-    (on_worker_lost: fail) is skipped: reset it with `tasker task step reset` once you know that it may run again.
+    All of them are reset in one transaction. A step that may run only once (effect: once, on_worker_lost: fail) and
+    whose outcome is unknown is skipped: complete it with `tasker task step complete`, or reset it with `tasker task
+    step reset` once you know that it may run again.
 
     \b
     Example:
@@ -168,7 +169,8 @@ def retry_summary(done: dict[str, Any], place: FleetTarget) -> list[str]:
         lines = ["nothing to retry: no step has failed; " * (not left) + f"the task is {done['status']}"]
     for name in left:
         lines.append(
-            f"{name} was running when its worker was lost and may run only once (on_worker_lost: fail). To retry it:"
+            f"{name} may run only once, and the outcome of its attempt is unknown "
+            "(effect: once, on_worker_lost: fail). To retry it:"
         )
         lines.append(f"  tasker task step reset {task} {name}{place.arguments()}")
     if reset:

@@ -36,6 +36,7 @@ grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
 -- sweeps prune them
 grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.approval_votes to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
 -- failure burst.

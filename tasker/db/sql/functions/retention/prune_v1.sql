@@ -59,6 +59,7 @@ begin
   delete from tasker.timers m where m.subject = any (v_steps || v_tasks);
   delete from tasker.step_waits w where w.task_uuid = any (v_tasks);
   delete from tasker.wait_events w where w.task_uuid = any (v_tasks);
+  delete from tasker.approval_votes v where v.task_uuid = any (v_tasks);
   delete from tasker.limit_waiters w where w.workflow_step_uuid = any (v_steps);
   delete from tasker.limit_permits p where p.subject = any (v_steps || v_tasks);
   delete from tasker.unserved_steps u where u.workflow_step_uuid = any (v_steps);
