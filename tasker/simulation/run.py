@@ -1,7 +1,7 @@
 """One simulated task: the loop over its attempts and timers, with the engine's own decisions.
 
-Growth, retries, paths of states and the ways of a task are the engine's (`tasker.engine`); what its SQL decides (which
-steps become ready, the state of the task) is decided here once more, and a property test holds both equal.
+Growth, retries, paths of states and the state of the task are the engine's (`tasker.engine`); which steps become ready,
+which its SQL decides, is decided here once more, and a property test holds both equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tasker.engine.expansion.planner import expand
 from tasker.engine.retry import Fail, classified, decide_failure
 from tasker.engine.states.step import StepState
 from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
-from tasker.engine.states.task import TERMINAL, TaskState, task_path
+from tasker.engine.states.task import TERMINAL, StepCounts, TaskState, task_path, task_target
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
@@ -381,20 +381,9 @@ class SimulatedTask:
         step.state = path[-1]
 
     def _evaluate(self, started: int) -> None:
-        states = task_path(self.state, self._target(started)) or ()
+        held, failed, active = len(self._held), self._failed, self._active
+        counts = StepCounts(len(self.steps), self._done, failed, 0, active, self._retrying, held)
+        states = task_path(self.state, task_target(self.state, counts, started)) or ()
         if states:
             self.path += states
             self.state = states[-1]
-
-    def _target(self, started: int) -> TaskState:
-        """Return the state to which the task's steps lead it, as `tasker.task_target` does."""
-        if self._done == len(self.steps):
-            return _T.COMPLETE
-        quiet = not self._active and not self._held
-        if quiet and not self._retrying and not started and self._failed:
-            return _T.ERROR
-        if started:
-            return _T.STEPS_IN_PROCESS
-        if self._retrying and (self.state is _T.WAITING_FOR_RETRY or (quiet and self.state is _T.STEPS_IN_PROCESS)):
-            return _T.WAITING_FOR_RETRY
-        return _T.WAITING_FOR_DEPENDENCIES
