@@ -21,6 +21,7 @@ from tasker.handlers.locking import Locking
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
+from tasker.handlers.starting import StartingTasks, TaskStarter
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
@@ -75,7 +76,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, Resuming, GoingOn, Locking, Model):
+class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -105,6 +106,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Locking, Model):
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
     _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
     _transaction: Any = PrivateAttr(None)
+    _starter: TaskStarter | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -122,6 +124,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Locking, Model):
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
         locks: Callable[[], LockCalls] | None = None,
+        starter: TaskStarter | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -158,6 +161,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Locking, Model):
                 "_resources": resources,
                 "_locks": locks,
                 "_transaction": None,
+                "_starter": starter,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -205,11 +209,11 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Locking, Model):
         return getattr(self, _KEPT[name]) if copied is None else copied
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Return everything but the cancel flag, the events and the resources, which belong to this process."""
+        """Return everything but what belongs to this process: cancel flag, events, resources, starter of tasks."""
         self._copy_kept()
         state = super().__getstate__()
         cleared = dict.fromkeys(
-            ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction")
+            ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction", "_starter")
         )
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled

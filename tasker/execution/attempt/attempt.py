@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from tasker.dataclasses import dataclass
 from tasker.engine.exchange import Result
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import VALUE_LIMIT_BYTES
 from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
@@ -93,6 +94,8 @@ class Attempt:
     """Makes the calls for locks of the handler; None: no worker runs it."""
     transaction: AttemptTransaction | None = field(default=None, repr=False)
     """Transaction of a handler that completes its step with it; None for all others."""
+    starter: TaskStarter | None = field(default=None, repr=False)
+    """Creator of the tasks that the handler starts; None: it can start none."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 
