@@ -15,7 +15,7 @@ from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_flee
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, CountedVote
+    from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, CountedVote, Decision
 
 
 @click.group(cls=GuessingGroup)
@@ -93,7 +93,8 @@ def decide_approval(
     values = read_object(filled, "--form", read_stdin=sys.stdin.read)
 
     async def act(app: Fleet) -> CountedVote:
-        task, decision = await find_task(app.tasks, task_uuid), "approved" if approves else "rejected"
+        task = await find_task(app.tasks, task_uuid)
+        decision: Decision = "approved" if approves else "rejected"
         return await app.approvals.decide(
             task, step, decision, actor=by or actor(), form=values or None, comment=comment
         )
