@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
-from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.named_limits import NamedLimitNumbers, NamedLimits
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings

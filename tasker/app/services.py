@@ -124,7 +124,7 @@ def _submitter(
     limits = SubmissionLimits(engine, configuration.tenants, configuration.http.max_submits_per_minute)
     most, window = configuration.context_limit_bytes, settings.limits.enqueue_window
     more: dict[str, Any] = {"window": window, "context_limit_bytes": most, "admission": admission, "limits": limits}
-    return Submitter(engine, plans, new_task_uuid, **more)
+    return Submitter(engine, plans, new_task_uuid, **more, max_depth=settings.limits.max_task_depth)
 
 
 @asynccontextmanager

@@ -143,6 +143,13 @@ class IdempotencyKeyReused(DuplicateTask):
         return {"problems": [_plain(item) for item in self.problems] or None}
 
 
+class TaskTooDeep(TaskerError):
+    """Error raised if a step starts a task too many links below the first task of its line; it was not created."""
+
+    retryable: bool = False
+    error_type = "task_too_deep"
+
+
 class Overloaded(TaskerError):
     """Error raised if new work is refused for `retry_after` seconds. Nothing was created."""
 

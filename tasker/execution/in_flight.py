@@ -19,8 +19,9 @@ from tasker.execution.attempt.attempt import (
     ClaimLost,
     ClaimReleased,
 )
+from tasker.execution.attempt.lock_calls import LOCK_ACTIONS
 from tasker.execution.settings import WorkerSettings
-from tasker.handlers.claims import KEPT_EVENTS, Claim
+from tasker.handlers.claims import KEPT_EVENTS, Claim, Suspension
 
 
 @dataclass(slots=True, eq=False)
@@ -130,13 +131,16 @@ class InFlightClaims:
 class ReleasedClaim:
     """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step.
 
-    `snoozes`: the handler asked for the delay, and may do so that often.
+    `snoozes`: the handler asked for the delay, and may do so that often; `state` is for its next call. `suspension`:
+    the handler waits for an event.
     """
 
     claim: Claim
     note: Mapping[str, str]
     delay_ms: int | None = None
     snoozes: int | None = None
+    state: Mapping[str, Any] | None = None
+    suspension: Suspension | None = None
 
 
 def _described(claim: Claim, handler: str) -> str:
@@ -169,6 +173,14 @@ class FencedWrites:
             saved[KEPT_EVENTS] = [event.to_json() for event in position.events]
         answer = await self._engine.read("checkpoint", {**self._fence(attempt), **saved})
         return answer.get("checkpoint")
+
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take, renew or release a lock (`tasker.take_lock_v1`)."""
+        if action not in LOCK_ACTIONS:
+            raise ValueError(f"unknown action {action!r}")
+        claim = attempt.claim
+        fence = {"worker": claim.worker, "step": claim.step_uuid, "token": claim.token}
+        return await self._engine.read(f"{action}_lock", {**fields, **fence})
 
     def _fence(self, attempt: Attempt) -> dict[str, Any]:
         claim, seconds = attempt.claim, attempt.step.timeout_seconds

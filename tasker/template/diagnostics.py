@@ -114,6 +114,18 @@ ERRORS = {
     "T194": "A form without fields, or with `$ref`",
     "T195": "An approval that needs more persons than may decide",
     "T196": "A reminder or an escalation at an impossible time",
+    "T210": "`finally` names a step that does not exist, or one step twice",
+    "T211": "A step of `finally` in the dependencies of others, or with its own",
+    "T212": "A step of `finally` with a key that does not fit it",
+    "T213": "A template with steps of `finally` alone",
+    "T214": "`on_failure: compensate` in a template without `compensate`",
+    "T215": "`compensate` on a step whose effect cannot be undone as one",
+    "T216": "A step with the name of a compensation",
+    "T220": "Retries of a step that runs once",
+    "T221": "`effect: once` and `on_worker_lost: retry`",
+    "T222": "A transactional step in a child process",
+    "T223": "An event of a pure step that the database does not store",
+    "T224": "A transactional step that creates steps, or runs for each item of a list",
 }
 
 WARNINGS = {

@@ -14,6 +14,7 @@ from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.lists import ListFilters
 from tasker.template.plan import Plan
+from tasker.views.children import TaskFamily
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.views.explanation import Explanation
 from tasker.views.fleet import RecordedAction
@@ -21,7 +22,7 @@ from tasker.views.progress import TaskProgress
 from tasker.views.steps import Attempt, RetriedSteps, StartedRerun, Step, StepInputs, StepLogLine
 from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
-from tasker.views.templates import Registration
+from tasker.views.templates import Registration, TemplateDetail
 
 if TYPE_CHECKING:
     from tasker.cli.remote.approvals import HttpApprovals
@@ -53,6 +54,9 @@ class TaskService(Protocol):
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress: ...
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation: ...
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]: ...
+    async def children(
+        self, task_uuid: str, *, step: str | None = None, after: str | None = None, limit: int = 50
+    ) -> TaskFamily: ...
     async def history(self, task_uuid: str) -> Sequence[TransitionDetail]: ...
     async def logs(
         self,
@@ -66,7 +70,10 @@ class TaskService(Protocol):
         limit: int = 1000,
     ) -> Sequence[StepLogLine]: ...
     async def refused(self, *, queue: str | None = None, limit: int = 50) -> Sequence[RefusedMessage]: ...
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str: ...
+    async def cancel(
+        self, task_uuid: str, *, reason: str = "", actor: str | None = None, compensate: bool = False
+    ) -> str: ...
+    async def compensate(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> object: ...
     async def list(
         self,
         *,
@@ -126,6 +133,7 @@ class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Registration: ...
+    async def detail(self, namespace: str, name: str, version: str) -> TemplateDetail: ...
 
 
 class SubmissionService(Protocol):

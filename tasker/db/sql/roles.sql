@@ -48,17 +48,20 @@ grant insert, delete on tasker.pauses to {worker}, {orchestrator}, {api};
 grant insert on tasker.pause_log to {worker}, {orchestrator}, {api};
 grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orchestrator}, {api};
 
--- Only workers run handlers.
-grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
+-- Only workers run handlers. Every process that matches an event stores it for the handler that waits for it.
+grant insert, update on tasker.step_checkpoints to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.step_progress to {worker};
+grant insert, update, delete on tasker.locks to {worker}, {orchestrator};   -- sweeps prune them
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 
--- New tasks: submitted over HTTP, requested by message, or by schedules. A worker leaves schedules to the
--- others; its templates declare them.
-grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
-grant insert, update on tasker.unique_keys, tasker.debounces, tasker.submission_buckets to {orchestrator},
-  {api};
-grant update (context, context_bytes, deadline_at) on tasker.task_details to {orchestrator};   -- debounce
+-- New tasks: submitted over HTTP, requested by message, by schedules, or by handlers. A worker leaves
+-- schedules to the others; its templates declare them.
+grant insert on tasker.tasks, tasker.task_details, tasker.task_links to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.unique_keys, tasker.debounces, tasker.submission_buckets to {worker},
+  {orchestrator}, {api};
+-- debounce
+grant update (context, context_bytes, deadline_at) on tasker.task_details to {worker}, {orchestrator};
 grant update, delete on tasker.submission_buckets to {worker}, {orchestrator};
 grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {orchestrator}, {api};
 grant insert, update on tasker.schedules to {worker};
@@ -88,8 +91,8 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.refused_results, tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays,
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
-  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events
-  to {orchestrator};
+  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events,
+  tasker.task_links to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 

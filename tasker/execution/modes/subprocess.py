@@ -14,6 +14,7 @@ import threading
 from typing import Any
 
 from tasker.execution.attempt import listeners
+from tasker.execution.attempt.lock_calls import AskForLock, answer_child
 from tasker.execution.fast.shared_values import SharedValueSender
 from tasker.execution.modes.wire import (
     HEADER,
@@ -53,6 +54,8 @@ class Subprocess:
         self._call: CallId | None = None
         self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._reporter: Reporter | None = None
+        self._locks: AskForLock | None = None
+        self._answering = set[asyncio.Task[None]]()
         self._strange = False
         self._listening = asyncio.ensure_future(self._listen())
         self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -88,13 +91,17 @@ class Subprocess:
         """Return True while the child accepts requests: it is alive and has sent only answers to requests."""
         return self.alive and not self._strange and not self._listening.done()
 
-    async def ask(self, call: CallId, message: bytes, reporter: Reporter | None = None) -> dict[str, Any]:
+    async def ask(
+        self, call: CallId, message: bytes, reporter: Reporter | None = None, locks: AskForLock | None = None
+    ) -> dict[str, Any]:
         """Send a request and wait for its answer; output of the handler meanwhile goes to `reporter`.
+
+        `locks` answers the handler's requests for locks.
 
         Raises `EOFError` or `OSError` when the child dies meanwhile, `NotAFrame` when it sends invalid data.
         """
         self._call, self._answer = call, asyncio.get_running_loop().create_future()
-        self._reporter = reporter
+        self._reporter, self._locks = reporter, locks
         self._writer.write(message)
         either: set[asyncio.Future[Any]] = {self._answer, self._listening}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -135,12 +142,21 @@ class Subprocess:
             call, answer = parsed(await self._reader.readexactly(length))
             if (report := report_from(answer)) is not None:
                 self._forward(call, report)
+            elif answer.get("type") == "lock":
+                self._answering.add(task := asyncio.ensure_future(self._answer_lock(call, answer["fields"])))
+                task.add_done_callback(self._answering.discard)
             elif call == self._call and not self._answer.done():
                 self._reporter = None
                 self._answer.set_result(answer)
             else:
                 self._strange = True
                 listeners.warning("subprocess_replaced", None, pid=self._process.pid, answered=call, asked=self._call)
+
+    async def _answer_lock(self, call: CallId, asked: dict[str, Any]) -> None:
+        if call == self._call and self._locks is not None:
+            answer = await answer_child(self._locks, asked)
+            if not self._writer.is_closing():
+                self._writer.write(frame(answer))
 
     def _forward(self, call: CallId, report: LogLine | ProgressReport) -> None:
         """Pass output on, unless its call is over: a thread that was left behind may still send."""

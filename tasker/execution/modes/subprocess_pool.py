@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import subprocess
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ class SubprocessExecutor:
             return not_in_process(handler.name, CONTENT, FOR_CONTENT)
         if not await self.places.take(attempt, limit):
             return timed_out(limit, handler.name)
+        attempt.cancel.began = True
         try:
             return await self._in_child(attempt, handler, limit)
         finally:
@@ -98,7 +100,8 @@ class SubprocessExecutor:
         if attempt.cancel.is_set():  # set while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
-        asking = asyncio.ensure_future(child.ask(call, self._request(call, attempt, handler, child), attempt.reporter))
+        request, locks = self._request(call, attempt, handler, child), partial(attempt.writes.lock, attempt)
+        asking = asyncio.ensure_future(child.ask(call, request, attempt.reporter, locks))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()
         try:

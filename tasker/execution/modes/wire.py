@@ -8,13 +8,20 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze, with_events
+from tasker.execution.attempt.attempt import (
+    Attempt,
+    AttemptCancelFlag,
+    Checkpoint,
+    Ending,
+    Snooze,
+    with_events,
+)
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
-from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
+from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
@@ -22,6 +29,7 @@ from tasker.logging.trace_context import TraceContext
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
+    from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources, ResourceRegistry
 
 MARK = b"TSKR"
@@ -104,7 +112,11 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
 
 
 def attempt_from(
-    message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver
+    message: Mapping[str, Any],
+    flag: AttemptCancelFlag,
+    reporter: Reporter,
+    received: SharedValueReceiver,
+    locks: Callable[[Attempt], LockCalls],
 ) -> Attempt:
     """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
@@ -122,6 +134,7 @@ def attempt_from(
         reporter=reporter,
         inputs=message["inputs"],
         resources=_attempt_resources(message["resources"]),
+        locks=locks,
     )
 
 
@@ -159,7 +172,7 @@ def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     if isinstance(ending, Success):
         kind, field_values = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
     else:
-        kinds = {Failure: "failure", Snooze: "snooze", Checkpoint: "checkpoint"}
+        kinds = {Failure: "failure", Snooze: "snooze", Suspension: "suspension", Checkpoint: "checkpoint"}
         kind = kinds[type(ending)]
         field_values = {name: value for name, value in _fields(ending).items() if name != "events"}
     message = {"call": call, "type": kind, "fields": field_values}
@@ -180,6 +193,8 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
             return Failure(**fields)
         case "snooze":
             return Snooze(**fields)
+        case "suspension":
+            return Suspension(**fields)
         case _:
             return Checkpoint(**fields)
 
@@ -214,3 +229,7 @@ class InTheParent:
     async def save(self, attempt: Attempt, position: Checkpoint) -> None:
         """Raise `NotImplementedError`: a child process hands its checkpoints to its parent."""
         raise NotImplementedError("a child process hands its checkpoints to its parent")
+
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
+        raise NotImplementedError("a child process asks its parent for locks")

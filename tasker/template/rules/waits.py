@@ -11,7 +11,7 @@ from tasker.template.rules.approvals import check_approval
 from tasker.template.wait_keys import KINDS_OF_KEYS, NEVER, TYPES
 
 WITHOUT_WORKER: Final = (
-    *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost"),
+    *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost", "effect"),
     *("circuit_breaker", "lifecycle", "system_dependency"),
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )

@@ -118,7 +118,7 @@ create table tasker.template_steps (
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
   -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker), and 16: its task
-  -- may go on after a failure of it. A template and its tasks
+  -- may go on after a failure of it, 4096: it is a step of `finally`, 8192: its failure starts the compensation. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -127,8 +127,12 @@ create table tasker.template_steps (
   requires        text[] not null default '{}',   -- tags that its worker must have
   slots           int not null default 1,         -- of its worker, while it runs
   wait            jsonb,                  -- for what it waits, as in the plan; null: a worker runs it
+  undoes          int,                    -- ordinal of the step whose effect it undoes; null: it is no compensation
   primary key (template_id, ordinal)
 );
+
+-- The compensations of a template (begin_phase, is_late).
+create index template_steps_undoing on tasker.template_steps (template_id) where undoes is not null;
 
 -- The edges of a compiled template. Derived from `parents` of template_steps, so a foreign key would only
 -- cost time.
@@ -187,7 +191,11 @@ create table tasker.tasks (
   gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
-  outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
+  -- partial: it is complete without some of its steps; the others: its effects are, were or could not be undone
+  outcome         text check (outcome in ('partial', 'compensating', 'compensated', 'compensation_failed')),
+  -- What runs or ran last after its other steps came to rest: c compensations, f `finally`; k and x: the same after a
+  -- cancel.
+  phase           "char" check (phase in ('c', 'k', 'f', 'x')),
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
     (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
@@ -281,6 +289,20 @@ create index tasks_by_source on tasker.task_details (source_system, task_uuid) w
 -- lists by tag
 create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;
 
+-- Tasks that were started by a step of another task: `type: task`, or a submission within a handler. Written once, with
+-- the child, and deleted with it. The parent is kept as long as an open task of it is (is_kept), so that both ends of a
+-- link exist.
+create table tasker.task_links (
+  child_uuid  uuid primary key,
+  parent_step uuid not null,
+  parent_task uuid not null,
+  token       bigint,            -- the claim token of the attempt, or of the wait for the child; null: not known
+  index       int,               -- of the item, if the step starts a child for each one
+  depth       int not null       -- 1: started by a task that no step started
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- lists of children, in their order; prune_v1
+create index task_links_of on tasker.task_links (parent_task, child_uuid);
+
 -- Steps of tasks. Hot.
 create table tasker.workflow_steps (
   workflow_step_uuid uuid primary key,
@@ -338,7 +360,7 @@ create table tasker.step_waits (
   token        bigint not null,            -- the step's claim token: ends the wait with it
   nth          int not null,               -- of the waits of one step, of which the first that ends counts
   task_uuid    uuid not null,
-  kind         "char" not null check (kind in ('w', 'e', 'a')),   -- time, event, persons (approval)
+  kind         "char" not null check (kind in ('w', 'e', 'h', 'a')),   -- time, event, event for a handler, persons
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
   namespace_id int,                        -- of an event and of an approval
@@ -347,7 +369,8 @@ create table tasker.step_waits (
   probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
-  detail       jsonb,                      -- of an approval: number of reminders, escalated_at
+  detail       jsonb,                      -- of a handler: schema of the payload, on_timeout; of an approval: number
+                                           -- of reminders, escalated_at
   approvers    text[] check ((approvers is null) = (kind <> 'a')),   -- who may decide (tasker.approvers_of)
   primary key (workflow_step_uuid, token, nth)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
@@ -553,6 +576,19 @@ create table tasker.step_checkpoints (
   bytes              int not null,
   updated_at         timestamptz not null
 ) with (fillfactor = 50);
+
+-- Locks that handlers take by name. A row stays for a week after it was held last, so that its token grows.
+create table tasker.locks (
+  name               text primary key,
+  token              bigint not null,        -- of this holder, for other systems: higher than that of each earlier one
+  workflow_step_uuid uuid not null,          -- these three: the claim that holds it
+  claim_token        bigint not null,
+  worker_uuid        uuid not null,
+  taken_at           timestamptz not null,
+  expires_at         timestamptz not null,
+  released_at        timestamptz
+) with (fillfactor = 50);
+create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
 
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
 -- them.
@@ -940,7 +976,7 @@ create table tasker.domain_events_pruned (
 -- ==== Dead letters ====
 
 create type tasker.dlq_reason as enum ('staleness_timeout', 'max_retries_exceeded', 'permanent_failure',
-  'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq');
+  'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq', 'compensation_failed');
 create type tasker.dlq_resolution_status as enum ('pending', 'manually_resolved', 'permanently_failed', 'cancelled');
 
 -- Dead letters, tasks that need an operator: the state, time and reason, the investigator, and the findings.
@@ -1105,7 +1141,13 @@ create type tasker.judgement as (
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
   limited boolean,                           -- a task among them has steps with limits
   resumed boolean,                           -- a suspended step moves
-  ahead boolean                              -- a step that was never placed ends with its parent
+  ahead boolean,                             -- a step that was never placed ends with its parent
+  suspends boolean,                          -- a handler waits for an event from now on
+  keeps_state boolean,                       -- a handler's state or event is to be stored
+  reopened boolean                           -- an operator changes a step of a task in a phase
+);
+create type tasker.rest as (                 -- of a task: its next state, phase and outcome
+  target text, phase "char", outcome text
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

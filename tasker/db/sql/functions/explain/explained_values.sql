@@ -29,7 +29,7 @@ language sql stable as $$
       from tasker.step_waits w left join tasker.approval_votes v
         on v.workflow_step_uuid = w.workflow_step_uuid and v.token = w.token
       where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token group by w.approvers)
-    when p_reason in ('retry', 'failed', 'tolerated', 'overdue', 'deferred', 'snoozed') then
+    when p_reason in ('retry', 'failed', 'unknown', 'tolerated', 'overdue', 'deferred', 'snoozed') then
       jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts, 'due_at', s.due_at)
     when p_reason in ('running', 'overrun', 'lost')
       then jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts,

@@ -1,7 +1,7 @@
 -- The items of due_v1 for steps whose wait has ended by its time: a result, or a failure if the path of the
 -- wait leads to no time, key or person (`not_a_time`, `event_key_missing`, `approver_missing`), or if nothing
--- came (`wait_timed_out`). The
--- token decides later whether the wait is still current.
+-- came (`wait_timed_out`). A handler that continues after its timeout is called. The token decides later
+-- whether the wait is still current.
 create or replace function tasker.results_of_waits(p_items jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -11,6 +11,9 @@ begin
     return p_items;
   end if;
   select jsonb_object_agg(s.workflow_step_uuid, case
+    when w.kind = 'h' and w.detail->>'on_timeout' = 'continue'
+      then jsonb_build_object('kind', 'resume', 'r', '{"timed_out": true}'::jsonb,
+        'n', jsonb_build_object('wait', 'timeout', 'waited_until', w.until))
     when p.problem is not null then jsonb_build_object('kind', 'fail', 'n', jsonb_build_object('wait',
       case p.problem when 'wait_timed_out' then 'timeout' else 'failed' end),
       'e', jsonb_build_object('error_type', p.problem, 'retryable', false, 'attempt', s.attempts,
