@@ -94,8 +94,7 @@ class Worker:
     ) -> None:
         self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
-        self.namespace_ids: list[int] = []
-        self.unserved: set[str] = set()
+        self.namespace_ids, self.unserved = list[int](), set[str]()
         self.metrics, self.starter, self.released_count = StepMetrics(), starter, 0  # claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
@@ -266,9 +265,9 @@ class Worker:
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
-        cancel, locks = running.cancel, partial(WorkerLocks, asyncio.get_running_loop())
-        more: dict[str, Any] = {"locks": locks, "lists": task.lists, "starter": self.starter}
-        attempt = Attempt(claim, plan, step, *read, cancel, self._writes, limit, reporter, **more)
+        locks = partial(WorkerLocks, asyncio.get_running_loop())
+        more: dict[str, Any] = {"lists": task.lists, "locks": locks, "starter": self.starter}
+        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, **more)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released

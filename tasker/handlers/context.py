@@ -74,9 +74,9 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
-    _starter: TaskStarter | None = PrivateAttr(None)
     _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
     _transaction: Any = PrivateAttr(None)
+    _starter: TaskStarter | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -93,8 +93,8 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
-        starter: TaskStarter | None = None,
         locks: Callable[[], LockCalls] | None = None,
+        starter: TaskStarter | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -129,9 +129,9 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
-                "_starter": starter,
                 "_locks": locks,
                 "_transaction": None,
+                "_starter": starter,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -182,17 +182,9 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
         """Return everything but what belongs to this process: cancel flag, events, resources, starter of tasks."""
         self._copy_kept()
         state = super().__getstate__()
-        kept_here = (
-            "_cancel_flag",
-            "_events",
-            "_inputs",
-            "_results",
-            "_resources",
-            "_starter",
-            "_locks",
-            "_transaction",
+        cleared = dict.fromkeys(
+            ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction", "_starter")
         )
-        cleared = dict.fromkeys(kept_here)
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)

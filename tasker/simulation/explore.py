@@ -6,7 +6,7 @@ Handlers are not called, and inputs and conditions are not evaluated: what they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -30,6 +30,10 @@ SUBSETS_BELOW = 4
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
+
+
+def _for_good(attempt: int) -> Failure:
+    return _PERMANENT
 
 
 class Choice(NamedTuple):
@@ -159,17 +163,29 @@ class _Explorer:
         """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
         for name in names:
             self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: lambda _: _PERMANENT})
+            self._fail_below(chosen, name, names, self._try(chosen, {name: _for_good}))
         for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, lambda _: _PERMANENT))
+            self._try(chosen, dict.fromkeys(pair, _for_good))
 
-    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
+    def _fail_below(
+        self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
+    ) -> None:
+        """Let the steps fail, too, that exist only because a step has failed."""
+        steps = {} if task is None else task.steps
+        for further in {step.plan.name: None for step in steps.values() if step.plan.name not in known}:
+            self._try(chosen, {name: _for_good, further: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._try(chosen, {name: _for_good, further: _for_good})
+
+    def _try(
+        self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
+    ) -> SimulatedTask | None:
         if self.runs >= self._most_runs:
-            return
+            return None
         self.runs += 1
         task = self._run(_ForcedCalls(chosen, failing))
         self.coverage.add(task)
         self._look(task, chosen)
+        return task
 
     def _run(self, calls: _ForcedCalls) -> SimulatedTask:
         task = SimulatedTask(self._plan, {}, calls, at=_START)

@@ -35,11 +35,11 @@ def step_context(
     resources: Mapping[str, Any] | None = None,
     failures: Mapping[str, str] | None = None,
     handles: str | None = None,
-    starter: TaskStarter | None = None,
     state: Mapping[str, Any] | None = None,
     event: Any = None,
     timed_out: bool = False,
     transaction: Any = None,
+    starter: TaskStarter | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -54,11 +54,11 @@ def step_context(
         resources: What `context.resource` and `@uses` give the handler, by name.
         failures: Error types that `context.failed` finds, by the step that failed or was skipped.
         handles: Step whose failure creates this one, for `context.failure`.
-        starter: Receiver of the tasks that `context.submit` starts; `RecordedStarts` records them.
         state: What `context.state` returns, as an earlier call stored it.
         event: Payload of the event with which the handler goes on (`context.event`).
         timed_out: No event came in time (`context.timed_out`).
         transaction: Connection or session of a transactional handler, which the test commits or rolls back.
+        starter: Receiver of the tasks that `context.submit` starts; `RecordedStarts` records them.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)

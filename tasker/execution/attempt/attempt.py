@@ -90,12 +90,12 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
-    starter: TaskStarter | None = field(default=None, repr=False)
-    """Creator of the tasks that the handler starts; None: it can start none."""
     locks: Callable[[Attempt], LockCalls] | None = field(default=None, repr=False)
     """Makes the calls for locks of the handler; None: no worker runs it."""
     transaction: AttemptTransaction | None = field(default=None, repr=False)
     """Transaction of a handler that completes its step with it; None for all others."""
+    starter: TaskStarter | None = field(default=None, repr=False)
+    """Creator of the tasks that the handler starts; None: it can start none."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 

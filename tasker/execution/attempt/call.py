@@ -173,6 +173,6 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         cancel_flag=attempt.cancel,
         events=events,
         resources=attempt.resources,
-        starter=attempt.starter,
         locks=None if attempt.locks is None else partial(attempt.locks, attempt),
+        starter=attempt.starter,
     )

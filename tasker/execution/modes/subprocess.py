@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from tasker.execution.attempt import listeners
@@ -59,9 +59,10 @@ class Subprocess:
         self._call: CallId | None = None
         self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._reporter: Reporter | None = None
-        self._start: Start | None = None
         self._locks: AskForLock | None = None
         self._answering = set[asyncio.Task[None]]()
+        self._start: Start | None = None
+        self._starting: set[asyncio.Task[None]] = set()
         self._strange = False
         self._listening = asyncio.ensure_future(self._listen())
         self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -107,7 +108,8 @@ class Subprocess:
     ) -> dict[str, Any]:
         """Send a request and wait for its answer; output of the handler meanwhile goes to `reporter`.
 
-        `locks` answers the handler's requests for locks, `start` those for tasks.
+        `locks` answers the handler's requests for locks; `start` creates the tasks that it asks for, and returns the
+        answer to the child.
 
         Raises `EOFError` or `OSError` when the child dies meanwhile, `NotAFrame` when it sends invalid data.
         """
@@ -153,26 +155,17 @@ class Subprocess:
             call, answer = parsed(await self._reader.readexactly(length))
             if (report := report_from(answer)) is not None:
                 self._forward(call, report)
-            elif answer.get("type") == START:
-                self._answer_later(self._answer_start(call, answer))
             elif answer.get("type") == "lock":
-                self._answer_later(self._answer_lock(call, answer["fields"]))
+                self._answering.add(task := asyncio.ensure_future(self._answer_lock(call, answer["fields"])))
+                task.add_done_callback(self._answering.discard)
+            elif answer.get("type") == START:
+                self._begin_start(call, answer)
             elif call == self._call and not self._answer.done():
-                self._reporter = None
+                self._reporter = self._start = None
                 self._answer.set_result(answer)
             else:
                 self._strange = True
                 listeners.warning("subprocess_replaced", None, pid=self._process.pid, answered=call, asked=self._call)
-
-    def _answer_later(self, answering: Coroutine[Any, Any, None]) -> None:
-        self._answering.add(task := asyncio.ensure_future(answering))
-        task.add_done_callback(self._answering.discard)
-
-    async def _answer_start(self, call: CallId, asked: dict[str, Any]) -> None:
-        if call == self._call and self._start is not None:
-            answer = await self._start(asked)
-            if not self._writer.is_closing():
-                self._writer.write(frame(answer))
 
     async def _answer_lock(self, call: CallId, asked: dict[str, Any]) -> None:
         if call == self._call and self._locks is not None:
@@ -184,6 +177,18 @@ class Subprocess:
         """Pass output on, unless its call is over: a thread that was left behind may still send."""
         if call == self._call and self._reporter is not None:
             self._reporter.log(report) if isinstance(report, LogLine) else self._reporter.progress(report)
+
+    def _begin_start(self, call: CallId, message: dict[str, Any]) -> None:
+        """Create a task for the handler, beside its other requests, unless its call is over."""
+        if call == self._call and self._start is not None:
+            task = asyncio.ensure_future(self._answer_start(self._start, message))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+
+    async def _answer_start(self, start: Start, message: dict[str, Any]) -> None:
+        answer = await start(message)
+        if not self._writer.is_closing():
+            self._writer.write(frame(answer))
 
     async def _gone(self) -> None:
         await asyncio.wait({self.exited})

@@ -100,10 +100,10 @@ class SubprocessMain:
                 message = json.loads(stream.read(length))
                 if message == STOP:
                     threading.Thread(target=self._insist, daemon=True).start()
-                elif message.get("type") == STARTED:
-                    self._starts.answered(message)
                 elif "lock" in message:
                     self._locks.answered(message["lock"], message["answer"])
+                elif message.get("type") == STARTED:
+                    self._starts.answered(message)
                 else:
                     self._requests.put(message)
         finally:  # a parent that is killed before it has read an answer resets the connection
