@@ -205,7 +205,9 @@ def rules(settings: Settings) -> FleetRules:
     orchestration = settings.orchestration
     return FleetRules(
         execution=settings.common.execution,
-        limits=ExpansionLimits(orchestration.decision_points, orchestration.batch_processing),
+        limits=ExpansionLimits(
+            orchestration.decision_points, orchestration.batch_processing, orchestration.child_tasks
+        ),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
         dead_letters=orchestration.dlq,
     )

@@ -69,6 +69,11 @@ def fire_identity(schedule_uuid: str, kind: str, fire_at: datetime) -> str:
     return _digest("trigger" if kind == "trigger" else "schedule", schedule_uuid, fire_at.astimezone(UTC).isoformat())
 
 
+def child_identity(step_uuid: str, token: int, index: int) -> str:
+    """Return the identity of the child of an item of a step, for one wait of the step."""
+    return _digest("child", step_uuid, f"{token}/{index}")
+
+
 def canonical_json(value: Any) -> str:
     """Return JSON that is identical for equal data: keys sorted, no white space, arrays in their order.
 

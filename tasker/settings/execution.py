@@ -38,6 +38,15 @@ class DecisionPoints(Table):
     enable_detailed_logging: bool = flag(False, "Log the steps created by each decision and batchable step.")
 
 
+class ChildTaskLimits(Table):
+    """Tasks that are started by steps of other tasks."""
+
+    max_depth: int = whole(10, 1, 100, "Maximum number of levels of child tasks below a task without a parent.")
+    max_descendants: int = whole(
+        100_000, 1, 10_000_000, "Maximum number of child tasks of all levels below a task without a parent."
+    )
+
+
 class StalenessThresholds(Table):
     """Time that a task may stay in a state without progress. A template's own `lifecycle` overrides it."""
 

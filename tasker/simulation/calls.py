@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from time import monotonic
 from typing import Any, Literal, TypeVar
@@ -23,6 +23,7 @@ from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
+from tasker.simulation.children import CHILD, child_plan, children_outcome
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
@@ -53,8 +54,12 @@ class StepCalls:
         registry: HandlerRegistry | None = None,
         resources: Mapping[str, Any] | None = None,
         strictness: Strictness = "strict",
+        templates: Sequence[Plan] = (),
     ) -> None:
         self._plan, self._values, self._registry = plan, values, registry
+        self._templates, self._strictness, self._given = templates, strictness, resources
+        self._mocks_of_children = {name: mock for name, mock in mocks.items() if "/" in name}
+        mocks = {name: mock for name, mock in mocks.items() if "/" not in name}
         self._resources: Any = None if resources is None else FakeResources(resources)
         self._mocks = {name: mock if callable(mock) else mock_of(mock) for name, mock in mocks.items()}
         self.inputs: dict[str, Any] = {}
@@ -63,6 +68,8 @@ class StepCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
         """Return the outcome of the step's next attempt; None for a wait that never ends."""
+        if step.plan.type.starts_children:
+            return self._children(task, step)
         if step.plan.wait is not None:
             return self._events(task, step, step.plan.wait)
         attempt = self._attempt(task, step)
@@ -79,6 +86,30 @@ class StepCalls:
                 return AttemptOutcome(Again(call.again_ms), takes)
         ending = self._ending(attempt, step, mock)
         return AttemptOutcome(_outcome(ending), takes)
+
+    def _children(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
+        """Return what the mock of a step with child tasks says, or what its simulated children come to."""
+        mock = self._mocks.get(step.name)
+        if isinstance(mock, Mock):
+            call = mock.call(step.calls)
+            one = {} if (step.plan.wait or {})["for_each"] else {"task_uuid": CHILD.format(1)}
+            outcome = call.failure if call.failure is not None else one | dict(call.result or {})
+            return AttemptOutcome(outcome, call.takes_ms)
+        child = child_plan(self._plan, step, self._templates)
+        ids = {"task_uuid": TASK, "correlation_id": CORRELATION}
+        return children_outcome(task, step, child, ids, self._run_child)
+
+    def _run_child(self, plan: Plan, values: Mapping[str, Any]) -> SimulatedTask:
+        prefix = f"{plan.name}/"
+        mocks = {
+            name.removeprefix(prefix) if name.startswith(prefix) else name: mock
+            for name, mock in self._mocks_of_children.items()
+            if name.startswith(prefix) or any(step.type.starts_children for step in plan.steps)
+        }
+        calls = StepCalls(plan, values, mocks, self._registry, self._given, self._strictness, self._templates)
+        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC))
+        task.run()
+        return task
 
     def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
         """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
@@ -327,6 +358,8 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
         near = did_you_mean(unknown[0], plan.by_name) or f"its steps: {listed(plan.by_name)}"
         return [f"the mock of {step.name!r} takes a route to {unknown[0]!r}, which is no step: {near}"]
     is_event = call.event is not None
+    if step.type.starts_children:
+        return [] if call.failure or call.result else [f"the mock of {step.name!r} says no result of its children"]
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
     if is_event:

@@ -37,7 +37,7 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[Item]:
     name = step.made_for or step.name
     if step.made_for is None:
         yield Item(name)
-        if step.has_handler or "events" in (step.wait or {}):
+        if step.has_handler or (step.wait or {}).get("on", "time") != "time":
             yield Item(name, FAILED)
             if step.has_handler and step.retry.retryable and step.retry.max_attempts > 1:
                 yield Item(name, RETRIED)

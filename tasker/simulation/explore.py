@@ -18,6 +18,7 @@ from tasker.handlers.evaluated_steps import RULE
 from tasker.simulation.coverage import Coverage, branches_of
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sample
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
@@ -73,9 +74,12 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that no event comes
+        if step.plan.wait is not None:  # its failure is that no event comes, or that children fail
             failure = self._failing[name](step.attempts) if name in self._failing else None
-            return AttemptOutcome(_PERMANENT if failure else {"payload": {}, "events": []})
+            result: Any = {"payload": {}, "events": []}
+            if step.plan.type.starts_children:
+                result = sample(step.plan.result_schema)
+            return AttemptOutcome(_PERMANENT if failure else result)
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:

@@ -97,7 +97,7 @@ def sampled(plan: Plan, mocked: Collection[str]) -> dict[str, Any]:
     steps = [
         step
         for step in plan.steps
-        if (step.has_handler and step.handler.callable not in PURE) or "events" in (step.wait or {})
+        if (step.has_handler and step.handler.callable not in PURE) or (step.wait or {}).get("on", "time") != "time"
     ]
     return {step.name: _mock(plan, step) for step in steps if step.name not in mocked}
 
@@ -109,7 +109,7 @@ def _mock(plan: Plan, step: StepPlan) -> Any:
         return batched(2)
     schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
     try:
-        if step.wait is not None:
+        if step.wait is not None and not step.type.starts_children:
             arriving = event(sample(step.wait["events"][0]["schema"]))
             return Mock(arriving.calls * step.wait["count"])
         return sample(schema)

@@ -56,4 +56,6 @@ def steps_evaluated_below(plan: Plan) -> dict[str, tuple[StepPlan, ...]]:
 
 
 def _waits(step: StepPlan) -> bool:
-    return bool(step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1)
+    return step.wait is not None or bool(
+        step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1
+    )

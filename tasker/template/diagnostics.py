@@ -109,6 +109,11 @@ ERRORS = {
     "T155": "A failure step that creates steps",
     "T156": "A step that depends on a failure step",
     "T170": "Unknown built-in step",
+    "T180": "A step that starts child tasks without their `template`",
+    "T181": "A key of child tasks on another step",
+    "T182": "Invalid number or share of tolerated failures",
+    "T183": "A key of a list of child tasks on a step with one, or a key of batches on child tasks",
+    "T184": "A template that starts itself",
 }
 
 WARNINGS = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tasker.dataclasses import dataclass
+from tasker.template.child_keys import result_of_children
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.failure_keys import OnFailure
 from tasker.template.failure_words import FAIL_TASK
@@ -141,6 +142,8 @@ _TEXT = {"type": "string"}
 
 def result_of_wait(waits: str, values: Values[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the result of a step that waits for that, from its keys."""
+    if waits == "task":
+        return result_of_children(values)
     if waits == "time":
         return {"type": "object", "required": ["waited_until"], "properties": {"waited_until": _TEXT}}
     events = [event for event in values.get("events", ()) if isinstance(event, dict)]

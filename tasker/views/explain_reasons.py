@@ -105,6 +105,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "[; the payloads of {refused} did not fit, the last because {problem}]",
         "it ends with the event: tasker events send {namespace} {event}[ --key {key}] --payload '{}'{db}",
     ),
+    "waits_task": Reason(
+        "waits for {left} of {total} child tasks[; {running} run][; {failed} failed, {tolerated} tolerated]",
+        "they end first; to see them: tasker task children {task}{db}",
+        by_any_process=True,
+    ),
     "wait_over": Reason(
         "waited until {due_at}, and its wait has not ended yet",
         "any process at work ends it within seconds",

@@ -176,7 +176,7 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
-WAITS = {"time": "a time", "event": "an event"}
+WAITS = {"time": "a time", "event": "an event", "task": "child tasks"}
 
 
 def waiting_text(words: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, failures, inputs, submissions, times, waits
+from tasker.template.rules import children, conditions, declarations, failures, inputs, submissions, times, waits
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -56,6 +56,7 @@ def check_rules(
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)
+    children.children_are_complete(graph, document)
     submissions.places_fit_the_input(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

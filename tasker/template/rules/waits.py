@@ -10,7 +10,7 @@ from tasker.template.graph import DependencyGraph
 from tasker.template.wait_keys import NEVER, OF_EVENTS, OF_TIMES
 
 WITHOUT_WORKER: Final = (
-    *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost"),
+    *("handler", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost"),
     *("circuit_breaker", "lifecycle", "system_dependency"),
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )
@@ -42,7 +42,8 @@ def _check_keys(step: StepDraft) -> None:
                 )
                 hint = f"write `type: {type_}`" if step.type.is_plain else f"add a step with `type: {type_}` before it"
                 step.report("T141", message, step.reading.key(*step.path, key), hint)
-    for key in WITHOUT_WORKER if waits else ():
+    without = WITHOUT_WORKER if step.type.starts_children else (*WITHOUT_WORKER, "inputs")
+    for key in without if waits else ():
         if step.reading.has(*step.path, key):
             message = f"`{key}` has no effect on a {step.type} step, which no worker runs"
             step.report("T141", message, step.reading.key(*step.path, key), "remove it")

@@ -196,6 +196,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 OWN = {
     *(f"limits.NAME.{own}" for own in ("concurrency", "rate", "burst")),
     "worker.tags",
+    *(f"orchestration.child_tasks.{own}" for own in ("max_depth", "max_descendants")),
     *(f"tenants.NAME.{own}" for own in ("labelled", "max_open_tasks", "max_submits_per_minute")),
     "orchestration.web.max_submits_per_minute",
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),

@@ -11,7 +11,7 @@ $$;
 -- the same transaction, unless `p_dead_letters` is false.
 -- Locks: tasks. The caller has locked them.
 -- Returns: for the tasks that ended with this write {finished: {task: final state}, at: time, waiters: {task:
---   waiter to notify}}; null if none did.
+--   waiter to notify}, begins_in_ms: 0 if a step waits for such an end}; null if none did.
 create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_on_blocked text,
   p_worker uuid, p_note jsonb, p_dead_letters boolean, p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -21,6 +21,7 @@ declare
   v_troubled uuid[];
   v_from text[];
   v_told uuid[];    -- those whose end is an event
+  v_children uuid[];   -- those for whose end a step waits
   v_dated uuid[];   -- with a deadline: those that ended, and those that continue
 begin
   with n as materialized (
@@ -61,8 +62,9 @@ begin
     array_agg(m.from_state) filter (where m.path <> '' and tasker.task_is_blocked(m.state)),
     array_agg(m.task_uuid) filter (where m.path <> '' and m.gates & 256 <> 0
       and (m.complete or tasker.task_is_final(m.from_state))),
-    array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 512 <> 0)
-  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told
+    array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 512 <> 0),
+    array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 128 <> 0)
+  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told, v_children
   from moved m where m.complete or tasker.task_is_blocked(m.state) or m.gates & 256 <> 0;
   if v_dated is not null then
     perform tasker.write_deadlines(v_dated, p_now);
@@ -70,11 +72,15 @@ begin
   if v_told is not null then
     perform tasker.write_task_events(v_told, p_now);
   end if;
+  if v_children is not null then
+    perform tasker.write_child_ends(v_children);
+  end if;
   if v_troubled is not null and p_dead_letters then
     perform tasker.dlq_failed(v_troubled, v_from, p_now);
   end if;
   return case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'at', p_now,
       'waiters', v_waiters)
-    when v_finished is not null then jsonb_build_object('finished', v_finished, 'at', p_now) end;
+    when v_finished is not null then jsonb_build_object('finished', v_finished, 'at', p_now) end
+    || case when v_children is null then '{}' else '{"begins_in_ms": 0}'::jsonb end;
 end
 $$;

@@ -1,6 +1,6 @@
 -- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of
 -- steps still running are refused.
--- Locks: task, steps, backlog, counters.
+-- Locks: task, steps, backlog, counters, fan-outs.
 -- p_args: {task, worker, reason, actor}.
 -- Returns: {cancelled, state, running: [{step, token, worker}], finished: {task: its state}, waiters: {task:
 --   waiter to notify of its end}}.
@@ -96,6 +96,14 @@ begin
   perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
+  if v_task.gates & 1024 <> 0 then   -- a later statement: it sees the children that a start has just created
+    perform tasker.close_fan_outs(array(select f.workflow_step_uuid from tasker.fan_outs f
+      where f.task_uuid = v_task.task_uuid and f.state <> 'c'), v_now);
+  end if;
+  if v_task.gates & 128 <> 0 then
+    perform tasker.write_child_ends(array[v_task.task_uuid]);
+    perform pg_notify('tasker_timers', '0');   -- delivered by the commit
+  end if;
   if v_task.gates & 512 <> 0 then
     perform tasker.write_task_events(array[v_task.task_uuid], v_now);
   end if;
