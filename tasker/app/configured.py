@@ -205,9 +205,7 @@ def rules(settings: Settings) -> FleetRules:
     orchestration = settings.orchestration
     return FleetRules(
         execution=settings.common.execution,
-        limits=ExpansionLimits(
-            orchestration.decision_points, orchestration.batch_processing, orchestration.child_tasks
-        ),
+        limits=ExpansionLimits(orchestration.decision_points, orchestration.batch_processing),
         hidden_seconds=float(settings.common.queues.default_visibility_timeout_seconds),
         dead_letters=orchestration.dlq,
     )

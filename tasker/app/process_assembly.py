@@ -121,4 +121,5 @@ class Assembly(ABC):
     def _drafts(self) -> DraftFactory:
         from tasker.services.submission.submit import DraftFactory
 
-        return DraftFactory(new_task_uuid, window=self.context.settings.limits.enqueue_window)
+        limits = self.context.settings.limits
+        return DraftFactory(new_task_uuid, window=limits.enqueue_window, max_depth=limits.max_task_depth)

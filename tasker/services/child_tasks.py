@@ -117,7 +117,7 @@ class ChildTasks:
         while slice_ := [[index, encoded_input(index, input_, limit)] for index, input_ in islice(items, SLICE)]:
             await self._engine.read("add_fan_out_items", {**key, "items": slice_})
             total += len(slice_)
-        limits = self._engine.rules.limits.children
+        execution = self._engine.rules.execution
         opened = await self._engine.read(
             "open_fan_out",
             {
@@ -129,19 +129,20 @@ class ChildTasks:
                 "total": total,
                 "max_parallel": spec["max_parallel"],
                 "tolerated": tolerated(spec, total),
-                "max_depth": limits.max_depth,
-                "max_descendants": limits.max_descendants,
+                "max_depth": execution.max_task_depth,
+                "max_descendants": execution.max_task_descendants,
             },
         )
         if depth := opened.get("too_deep"):
-            message = (
-                f"its children would be {depth} levels below the first task, at most {limits.max_depth} are possible"
-            )
-            raise Unstartable("too_deep", f"{message}: raise orchestration.child_tasks.max_depth, or start less")
+            most = execution.max_task_depth
+            message = f"the children would be on level {depth} below the first task, the limit is {most}"
+            raise Unstartable("too_deep", f"{message}: raise common.execution.max_task_depth, or start less")
         if number := opened.get("too_many"):
-            message = f"the first task would have {number} descendants, at most {limits.max_descendants} are possible"
+            message = (
+                f"the first task would have {number} descendants, at most {execution.max_task_descendants} are possible"
+            )
             raise Unstartable(
-                "too_many_children", f"{message}: raise orchestration.child_tasks.max_descendants, or start less"
+                "too_many_children", f"{message}: raise common.execution.max_task_descendants, or start less"
             )
 
     async def _advance(self, fan_out: Mapping[str, Any], caller: CompletingWorker) -> tuple[Sequence[StepChange], bool]:
@@ -203,10 +204,7 @@ class ChildTasks:
                 drafts.append(draft)
                 items.append({"i": index, "id": draft.task_uuid})
         args = self._drafts.args(state["child_template"], drafts)
-        max_depth = self._engine.rules.limits.children.max_depth
-        answer = await self._engine.call_typed(
-            "start_children", {**args, **fan_out, "items": items, "max_depth": max_depth}, StartAnswer
-        )
+        answer = await self._engine.call_typed("start_children", {**args, **fan_out, "items": items}, StartAnswer)
         log_created_tasks(self._engine.listeners, child, drafts, answer, began)
         self._on_advanced(answer)
         return not answer.moved

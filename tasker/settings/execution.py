@@ -38,15 +38,6 @@ class DecisionPoints(Table):
     enable_detailed_logging: bool = flag(False, "Log the steps created by each decision and batchable step.")
 
 
-class ChildTaskLimits(Table):
-    """Tasks that are started by steps of other tasks."""
-
-    max_depth: int = whole(10, 1, 100, "Maximum number of levels of child tasks below a task without a parent.")
-    max_descendants: int = whole(
-        100_000, 1, 10_000_000, "Maximum number of child tasks of all levels below a task without a parent."
-    )
-
-
 class StalenessThresholds(Table):
     """Time that a task may stay in a state without progress. A template's own `lifecycle` overrides it."""
 
@@ -131,6 +122,19 @@ class Execution(Table):
         1_000_000,
         "Maximum number of enqueued steps per namespace; further ready steps stay in the backlog, which is "
         "ordered by priority.",
+    )
+    max_task_depth: int = whole(
+        10,
+        1,
+        100,
+        "Maximum number of tasks in a line of which each was started by a step of the one before, not counting the "
+        "first: a template that starts itself ends there.",
+    )
+    max_task_descendants: int = whole(
+        100_000,
+        1,
+        10_000_000,
+        "Maximum number of tasks that `type: task` steps start below one task, on all levels together.",
     )
     context_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a task's context as JSON.")
     result_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a step's result as JSON.")

@@ -8,7 +8,6 @@ from tasker.settings.defaults import LONGEST_STOP_MS
 from tasker.settings.execution import (
     Backoff,
     BatchProcessing,
-    ChildTaskLimits,
     DeadLetterSettings,
     DecisionPoints,
     Execution,
@@ -77,7 +76,6 @@ class Orchestration(Table):
     )
     batch_processing: BatchProcessing = table(BatchProcessing)
     decision_points: DecisionPoints = table(DecisionPoints)
-    child_tasks: ChildTaskLimits = table(ChildTaskLimits)
     dlq: DeadLetterSettings = table(DeadLetterSettings)
     event_systems: OrchestrationSystems = table(OrchestrationSystems)
     grpc: OrchestrationGrpc = table(OrchestrationGrpc)

@@ -13,7 +13,7 @@ from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
 
-_FORMATS = {
+FORMATS = {
     "date-time": "2026-01-01T00:00:00Z",
     "date": "2026-01-01",
     "time": "00:00:00Z",
@@ -59,7 +59,7 @@ def _typed(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any
         case "array":
             return [_value(schema.get("items", {}), root) for _ in range(schema.get("minItems", 0))]
         case "string":
-            text = _FORMATS.get(schema.get("format", ""), "text")
+            text = FORMATS.get(schema.get("format", ""), "text")
             return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]
         case "integer" | "number":
             return _number(schema, whole=kind == "integer")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random as chance
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,8 @@ from tasker.services.submission.check import require_fit
 from tasker.services.workflows.files import load_workflows
 from tasker.services.workflows.handlers import Workflow, load_handlers, load_neighbouring_handlers
 from tasker.services.workflows.targets import choose_workflow, workflows_started
-from tasker.simulation.calls import StepCalls, Strictness
+from tasker.simulation.calls import StepCalls
+from tasker.simulation.mock_checks import Strictness
 from tasker.simulation.outcome import SimulatedRun
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.samples import sampled
@@ -80,8 +84,18 @@ def simulate(
         random=(lambda: 0.5) if seed is None else chance.Random(seed).random,
         slots=slots,
     )
-    task.run()
+    outside_of_loops(task.run)
     return SimulatedRun(task, calls.inputs)
+
+
+def outside_of_loops(run: Callable[[], None]) -> None:
+    """Call `run`, which runs event loops of its own, in another thread if one runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, run).result()
 
 
 def workflow_of(target: str | Path, template: str | None = None, environment: str | None = None) -> Workflow:

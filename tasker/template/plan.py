@@ -176,12 +176,16 @@ class StepPlan:
     """Memory limit in MB of the child process of a step with `process`; None: no limit."""
     on_worker_lost: str = "retry"
     """`retry` or `fail`: reaction to a worker that died after the handler had started."""
+    effect: str | None = None
+    """What a second execution would do (`tasker.template.effects`); None: what the handler declares, or nothing."""
     on_failure: str = "fail_task"
     """What happens to the task when the step fails for good (`tasker.template.failure_words`)."""
     run_on_failure: str | None = None
     """Step that is created when this one fails, with the word `run`."""
     handles: str | None = None
     """Step whose failure creates this one; None: it does not depend on a failure."""
+    at_rest: bool = False
+    """True for a step of `finally`: it is created when all others have come to rest (`tasker.begin_finally`)."""
     circuit_breaker: StepBreaker | None = None
     """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None

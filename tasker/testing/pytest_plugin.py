@@ -82,10 +82,13 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         """Simulate the case and compare."""
-        from tasker.simulation.simulate import simulate
+        from tasker.simulation.simulate import real_handlers, simulate, workflow_of
 
         case = self._case
-        run = simulate(case.template, case.values, case.mocks, template=case.template_name)
+        handlers = real_handlers(workflow_of(case.template, case.template_name)) if case.real else None
+        run = simulate(
+            case.template, case.values, case.mocks, template=case.template_name, handlers=handlers, at=case.at
+        )
         _add(self.config, case.template, run)
         if lines := case.differences(run):
             raise Differs("\n".join(lines))

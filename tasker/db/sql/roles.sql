@@ -40,6 +40,7 @@ grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.fan_outs, tasker.fan_out_items to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.child_ends to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.task_families to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.approval_votes to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
 -- failure burst.

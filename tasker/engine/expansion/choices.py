@@ -18,7 +18,7 @@ from tasker.engine.expansion.outcomes import (
     refuse_unknown_keys,
 )
 from tasker.handlers.outcome_forms import DECISION_KEY, DecisionType, decision_form
-from tasker.settings.execution import BatchProcessing, ChildTaskLimits, DecisionPoints
+from tasker.settings.execution import BatchProcessing, DecisionPoints
 from tasker.template.plan import StepPlan
 from tasker.template.step_types import Creates
 
@@ -106,7 +106,6 @@ class ExpansionLimits:
     decisions: DecisionPoints = DecisionPoints.for_single_process()
     batches: BatchProcessing = BatchProcessing.for_single_process()
     """All batches are created in one transaction, whose time the database limits."""
-    children: ChildTaskLimits = ChildTaskLimits.for_single_process()
 
 
 DEFAULT_LIMITS = ExpansionLimits()

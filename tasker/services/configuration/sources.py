@@ -26,7 +26,6 @@ OPTIONAL_ROOTS = ("limits", "plugins", "resources", "secrets", "tenants")
 SOURCE_DIR = Path("config/tasker")
 SHARED_WITH_WORKERS = (
     "orchestration.batch_processing",
-    "orchestration.child_tasks",
     "orchestration.decision_points",
     "orchestration.dlq",
     "orchestration.event_systems.task_readiness",

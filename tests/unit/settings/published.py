@@ -196,7 +196,6 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 OWN = {
     *(f"limits.NAME.{own}" for own in ("concurrency", "rate", "burst")),
     "worker.tags",
-    *(f"orchestration.child_tasks.{own}" for own in ("max_depth", "max_descendants")),
     *(f"tenants.NAME.{own}" for own in ("labelled", "max_open_tasks", "max_submits_per_minute")),
     "orchestration.web.max_submits_per_minute",
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),
@@ -262,6 +261,8 @@ OWN = {
     *(f"common.retention.{own}" for own in ("rules", "events_days", "interval_seconds", "batch_size")),
     "common.log.format",
     "common.execution.enqueue_window",
+    "common.execution.max_task_depth",
+    "common.execution.max_task_descendants",
     "common.execution.on_blocked",
     "common.execution.result_limit_bytes",
     *(f"common.queues.nats.{name}" for name in ("ack_wait_seconds", "delivery_limit", "prefix", "replicas", "url")),

@@ -114,7 +114,6 @@ TABLES = {
     "orchestrator_events.health": f"{ORCHESTRATION}.health",
     "worker.rules.execution": "common.execution",
     "worker.rules.limits.decisions": "orchestration.decision_points",
-    "worker.rules.limits.children": "orchestration.child_tasks",
     "worker.rules.limits.batches": "orchestration.batch_processing",
     "worker.rules.dead_letters": "orchestration.dlq",
     "worker.dispatch": "worker.mpsc_channels.handler_dispatch",

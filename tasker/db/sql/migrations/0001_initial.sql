@@ -117,8 +117,8 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker, 1024: for child tasks that it starts), and 16: its task
-  -- may go on after a failure of it. A template and its tasks
+  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker, 1024: for child
+  -- tasks that it starts), and 16: its task may go on after a failure of it, 4096: it is a step of `finally`. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -188,6 +188,7 @@ create table tasker.tasks (
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
   outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
+  phase           "char" check (phase in ('f', 'x')),   -- it is at rest, and runs `finally`; x: after a cancel
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
     (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
@@ -334,10 +335,10 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- limit of tasks (`c`) is cancelled as soon as it is free, and so is a child task whose parent step does not wait for it
 -- any more (`p`). The deadline of a task (`d`) exists while the task is open
 -- and its deadline has not passed. A schedule that will do something has a timer, too (`s`), and so has a suspended
--- step whose wait ends at a time (`w`).
+-- step whose wait ends at a time (`w`). An open approval has timers of its next reminder (`m`) and of its escalation (`e`).
 create table tasker.timers (
   subject   uuid not null,     -- the step; for an expiry, a cancel and a deadline the task, for `s` the schedule
-  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w', 'p')),
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w', 'm', 'e', 'p')),
   due_at    timestamptz not null,
   task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
@@ -353,17 +354,19 @@ create table tasker.step_waits (
   token        bigint not null,            -- the step's claim token: ends the wait with it
   nth          int not null,               -- of the waits of one step, of which the first that ends counts
   task_uuid    uuid not null,
-  kind         "char" not null check (kind in ('w', 'e', 'c')),   -- time, event, child tasks
+  kind         "char" not null check (kind in ('w', 'e', 'h', 'a', 'c')),   -- time, event, event for a handler, persons, children
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
-  namespace_id int,                        -- of an event: these three say which one
-  event        text,
-  key          text,                       -- '': one without a key; null: no key is where the wait looks for it
+  namespace_id int,                        -- of an event and of an approval
+  event        text,                       -- which event it waits for
+  key          text,                       -- its key; '': one without a key; null: no key is where the wait looks for it
   -- false: events that were there before it are still to be looked for, or the children are still to be planned
   probed       boolean not null default true,
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
-  detail       jsonb,
+  detail       jsonb,                      -- of a handler: schema of the payload, on_timeout; of an approval: number
+                                           -- of reminders, escalated_at
+  approvers    text[] check ((approvers is null) = (kind <> 'a')),   -- who may decide (tasker.approvers_of)
   primary key (workflow_step_uuid, token, nth)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
@@ -372,7 +375,10 @@ create index step_waits_of_task on tasker.step_waits (task_uuid);   -- cancel_v1
 create index step_waits_for_event on tasker.step_waits (namespace_id, event, key)
   where ended_at is null and event is not null;
 -- unmatched_v1, due_v1
-create index step_waits_unprobed on tasker.step_waits (kind, since) where not probed and ended_at is null;
+create index step_waits_unprobed on tasker.step_waits (since)
+  where not probed and ended_at is null and kind <> 'c';
+create index step_waits_unplanned on tasker.step_waits (since)   -- child_work_v1, due_v1
+  where not probed and ended_at is null and kind = 'c';
 
 -- Events that were sent to steps that wait for them. An event and the wait for it may commit in any order, also at the
 -- same moment: whoever commits looks for the other afterwards, and what was not looked at is in an index of its own
@@ -480,6 +486,28 @@ create table tasker.task_families (
   root_uuid   uuid primary key,
   descendants int not null
 ) with (fillfactor = 50);
+-- lists of approvals: those that somebody may decide, and all in the order of their requests
+create index step_waits_by_approver on tasker.step_waits using gin (approvers)
+  where ended_at is null and approvers is not null;
+create index step_waits_of_persons on tasker.step_waits (since, workflow_step_uuid)
+  where ended_at is null and approvers is not null;
+
+-- The votes on approvals: who decided what and when, and how they proved who they are. They are never changed, and are
+-- deleted with their task.
+create table tasker.approval_votes (
+  workflow_step_uuid uuid not null,
+  token      bigint not null,
+  subject    text not null,
+  task_uuid  uuid not null,
+  decision   text not null check (decision in ('approved', 'rejected')),
+  form       jsonb not null,
+  comment    text not null,
+  via        text not null,                -- api, page, link, program
+  proof      text,                         -- how a server knows the person: jwt, api_key, link; null: it does not
+  voted_at   timestamptz not null,
+  primary key (workflow_step_uuid, token, subject)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+create index approval_votes_of_task on tasker.approval_votes (task_uuid);   -- prune_v1
 
 
 -- ==== Limits ====
@@ -1161,7 +1189,10 @@ create type tasker.judgement as (
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
   limited boolean,                           -- a task among them has steps with limits
   resumed boolean,                           -- a suspended step moves
-  ahead boolean                              -- a step that was never placed ends with its parent
+  ahead boolean,                             -- a step that was never placed ends with its parent
+  suspends boolean,                          -- a handler waits for an event from now on
+  keeps_state boolean,                       -- a handler's state or event is to be stored
+  reopened boolean                           -- an operator changes a step of a task with steps of `finally`
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (
