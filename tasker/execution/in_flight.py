@@ -173,6 +173,10 @@ class FencedWrites:
         answer = await self._engine.read("checkpoint", {**self._fence(attempt), **saved})
         return answer.get("checkpoint")
 
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read a page of child tasks of the attempt's task."""
+        return await self._engine.read("children", {"task": attempt.claim.task_uuid, **page})
+
     def _fence(self, attempt: Attempt) -> dict[str, Any]:
         claim, seconds = attempt.claim, attempt.step.timeout_seconds
         return {

@@ -23,6 +23,9 @@ from tasker.handlers.results import Model
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
+if TYPE_CHECKING:
+    from tasker.handlers.child_pages import Children, ReadPage
+
 
 class Resuming:
     """Part of `StepContext` that reads the checkpoint."""
@@ -96,6 +99,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
+    _children: ReadPage | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -112,6 +116,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
+        children: ReadPage | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -146,6 +151,7 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
+                "_children": children,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -241,6 +247,16 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
             error_code="resource_missing",
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
+
+    def children(self, step_name: str) -> Children:
+        """Return the child tasks of a step with `type: task` above, in the order of its list, read in pages.
+
+        Iterate with `for child in context.children("videos")`, in an async handler with `async for`. Each has `index`,
+        `task_uuid`, `state` (`succeeded` or `failed`), `output` and `error`.
+        """
+        from tasker.handlers.child_pages import Children  # few handlers read it
+
+        return Children(step_name, self._children)
 
     @property
     def trace_headers(self) -> dict[str, str]:

@@ -260,6 +260,10 @@ class _NoWrites:
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any]:
         return {}
 
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        hint = f"mock {attempt.step.name!r}"
+        raise UsageError("a simulated run has no child tasks for `context.children`", hint=hint)
+
 
 def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:
     """Return an event as the result of a wait shows it; the first of several kinds that its schema fits."""

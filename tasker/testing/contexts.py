@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from tasker.template.step_types import DEFAULT
 if TYPE_CHECKING:
     import httpx
 
+    from tasker.handlers.child_pages import ReadPage
     from tasker.resources.http import HttpResource
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
@@ -37,6 +38,7 @@ def step_context(
     state: Mapping[str, Any] | None = None,
     event: Any = None,
     timed_out: bool = False,
+    children: Mapping[str, Sequence[Any]] | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -54,6 +56,7 @@ def step_context(
         state: What `context.state` returns, as an earlier call stored it.
         event: Payload of the event with which the handler goes on (`context.event`).
         timed_out: No event came in time (`context.timed_out`).
+        children: Outputs that `context.children` finds, by the step that started the child tasks.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -79,7 +82,22 @@ def step_context(
         task_context=values or {},
         dependency_results=results or {},
         resources=resources,
+        children=None if children is None else _pages(children),
     )
+
+
+def _pages(children: Mapping[str, Sequence[Any]]) -> ReadPage:
+    """Return what reads the outputs of succeeded children in one page."""
+
+    async def read(page: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = enumerate(children.get(page["step"], ()))
+        rows = [
+            {"index": index, "task_uuid": TASK, "state": "succeeded", "output": output, "error": None}
+            for index, output in outputs
+        ]
+        return {"children": rows, "total": len(rows), "more": False}
+
+    return read
 
 
 def _checkpoint(

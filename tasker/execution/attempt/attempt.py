@@ -65,6 +65,10 @@ class ClaimWrites(Protocol):
         """Save a position; return the stored checkpoint with its history, or None when the claim was lost."""
         ...
 
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a page of the child tasks of a step of the task (`tasker.children_v1`)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:

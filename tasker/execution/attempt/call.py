@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasker.errors import AuthenticationError
@@ -166,4 +167,5 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         cancel_flag=attempt.cancel,
         events=events,
         resources=attempt.resources,
+        children=partial(attempt.writes.children, attempt) if attempt.plan.starts_children else None,
     )

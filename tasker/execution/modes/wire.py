@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tasker.errors import UsageError
 from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptCancelFlag,
@@ -223,3 +224,8 @@ class InTheParent:
     async def save(self, attempt: Attempt, position: Checkpoint) -> None:
         """Raise `NotImplementedError`: a child process hands its checkpoints to its parent."""
         raise NotImplementedError("a child process hands its checkpoints to its parent")
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `UsageError`: a child process has no connection."""
+        hint = "write `execution: thread`, or an async handler"
+        raise UsageError("a handler in a child process cannot read child tasks", hint=hint)

@@ -47,6 +47,9 @@ class Saver:
     async def begin(self, attempt: Attempt) -> bool:
         return self.begun is None or await self.begun()
 
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
+
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         if self.instead is not None:
             return await self.instead(position)
