@@ -182,6 +182,10 @@ class FencedWrites:
         fence = {"worker": claim.worker, "step": claim.step_uuid, "token": claim.token}
         return await self._engine.read(f"{action}_lock", {**fields, **fence})
 
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read a page of child tasks of the attempt's task."""
+        return await self._engine.read("children", {"task": attempt.claim.task_uuid, **page})
+
     def _fence(self, attempt: Attempt) -> dict[str, Any]:
         claim, seconds = attempt.claim, attempt.step.timeout_seconds
         return {

@@ -26,6 +26,7 @@ from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
+    from tasker.handlers.child_pages import Children, ReadPage
     from tasker.handlers.locks import LockCalls
 
 
@@ -107,6 +108,7 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
     _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
     _transaction: Any = PrivateAttr(None)
     _starter: TaskStarter | None = PrivateAttr(None)
+    _children: ReadPage | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -125,6 +127,7 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
         resources: Mapping[str, Any] | None = None,
         locks: Callable[[], LockCalls] | None = None,
         starter: TaskStarter | None = None,
+        children: ReadPage | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -162,6 +165,7 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
                 "_locks": locks,
                 "_transaction": None,
                 "_starter": starter,
+                "_children": children,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -259,6 +263,16 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
             error_code="resource_missing",
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
+
+    def children(self, step_name: str) -> Children:
+        """Return the child tasks of a step with `type: task` above, in the order of its list, read in pages.
+
+        Iterate with `for child in context.children("videos")`, in an async handler with `async for`. Each has `index`,
+        `task_uuid`, `state` (`succeeded` or `failed`), `output` and `error`.
+        """
+        from tasker.handlers.child_pages import Children  # few handlers read it
+
+        return Children(step_name, self._children)
 
     @property
     def transaction(self) -> Any:

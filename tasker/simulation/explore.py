@@ -18,6 +18,7 @@ from tasker.handlers.evaluated_steps import RULE
 from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sample
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
@@ -77,10 +78,12 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that nothing comes in time
+        if step.plan.wait is not None:  # its failure is that nothing comes in time, or that children fail
             failure = self._failing[name](step.attempts) if name in self._failing else None
             if failure:
                 return AttemptOutcome(_PERMANENT)
+            if step.plan.type.starts_children:
+                return AttemptOutcome(sample(step.plan.result_schema))
             if is_decided_by_persons(step.plan) and name not in self._choices:
                 self.undecided = self.undecided or step.plan
                 return AttemptOutcome(next(choices(task.plan, step.plan)).result)

@@ -97,9 +97,9 @@ def simulate(path: Path, exploring: bool, most_runs: int, min_coverage: float, f
 def _run(path: Path, options: dict[str, Any]) -> SimulatedRun:
     from tasker.simulation.mock_texts import read_setting
     from tasker.simulation.scenarios import read_mocks
-    from tasker.simulation.simulate import real_handlers, simulate, workflow_of
+    from tasker.simulation.simulate import real_handlers, simulate, workflow_and_started
 
-    workflow = workflow_of(path, options["template"], options["environment"])
+    workflow, started = workflow_and_started(path, options["template"], options["environment"])
     folder = path if path.is_dir() else path.parent
     values = read_input(options["given"], options["settings"], folder=folder, read_stdin=sys.stdin.read)
     mocks = {} if options["mocks_file"] is None else read_mocks(options["mocks_file"])
@@ -108,7 +108,8 @@ def _run(path: Path, options: dict[str, Any]) -> SimulatedRun:
         workflow.plan,
         values.values,
         mocks,
-        handlers=real_handlers(workflow) if options["real"] else None,
+        handlers=real_handlers(workflow, started=started) if options["real"] else None,
+        templates=[each.plan for each in started],
         mock_all=options["mock_all"],
         slots=options["slots"],
         seed=options["seed"],
