@@ -46,6 +46,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "domain_events": sync_services.SyncDomainEvents,
     "incoming_events": sync_services.SyncIncomingEvents,
     "template_texts": sync_services.SyncTemplateTexts,
+    "deployments": sync_services.SyncDeployments,
     "queues": sync_services.SyncQueues,
     "submissions": sync_services.SyncSubmissions,
     "requests": sync_services.SyncRequesting,
@@ -87,6 +88,7 @@ class SyncApp(SyncWrapper[App]):
     domain_events = requires_start[sync_services.SyncDomainEvents]()
     incoming_events = requires_start[sync_services.SyncIncomingEvents]()
     template_texts = requires_start[sync_services.SyncTemplateTexts]()
+    deployments = requires_start[sync_services.SyncDeployments]()
     queues = requires_start[sync_services.SyncQueues]()
     submissions = requires_start[sync_services.SyncSubmissions]()
     requests = requires_start[sync_services.SyncRequesting]()
