@@ -45,6 +45,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "events": sync_services.SyncEvents,
     "domain_events": sync_services.SyncDomainEvents,
     "incoming_events": sync_services.SyncIncomingEvents,
+    "approvals": sync_services.SyncApprovals,
     "template_texts": sync_services.SyncTemplateTexts,
     "deployments": sync_services.SyncDeployments,
     "queues": sync_services.SyncQueues,
@@ -87,6 +88,7 @@ class SyncApp(SyncWrapper[App]):
     events = requires_start[sync_services.SyncEvents]()
     domain_events = requires_start[sync_services.SyncDomainEvents]()
     incoming_events = requires_start[sync_services.SyncIncomingEvents]()
+    approvals = requires_start[sync_services.SyncApprovals]()
     template_texts = requires_start[sync_services.SyncTemplateTexts]()
     deployments = requires_start[sync_services.SyncDeployments]()
     queues = requires_start[sync_services.SyncQueues]()
@@ -176,7 +178,9 @@ class SyncApp(SyncWrapper[App]):
         return self._loop.wait(coroutine)
 
     submit = sync_method(App.submit)
+    children = sync_method(App.children)
     send_event = sync_method(App.send_event)
+    decide = sync_method(App.decide)
     submit_many = sync_method(App.submit_many)
     _prepare_submission = sync_method(App._prepare_submission)
     run = sync_method(App.run)

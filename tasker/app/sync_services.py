@@ -7,6 +7,7 @@ from collections.abc import Generator
 from tasker.app.sync_wrapper import SyncWrapper, iterate, sync_iterator, sync_method
 from tasker.engine.plans import PlanStore
 from tasker.process.releases import Repairs
+from tasker.services.approvals import Approvals
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -44,6 +45,7 @@ class SyncTasks(SyncWrapper[Tasks]):
     history = sync_method(Tasks.history)
     logs = sync_method(Tasks.logs)
     cancel = sync_method(Tasks.cancel)
+    compensate = sync_method(Tasks.compensate)
     refused = sync_method(Tasks.refused)
     step_extras = sync_method(Tasks.step_extras)
     history_of_steps = sync_method(Tasks.history_of_steps)
@@ -76,6 +78,15 @@ class SyncPlans(SyncWrapper[PlanStore]):
     registered = sync_method(PlanStore.registered)
     newest = sync_method(PlanStore.newest)
     count = sync_method(PlanStore.count)
+
+
+class SyncApprovals(SyncWrapper[Approvals]):
+    """Sync wrapper of `Approvals`."""
+
+    list = sync_method(Approvals.list)
+    get = sync_method(Approvals.get)
+    decide = sync_method(Approvals.decide)
+    link = sync_method(Approvals.link)
 
 
 class SyncLimits(SyncWrapper[Limits]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from tasker.app.assembly import process_context
@@ -46,6 +46,7 @@ from tasker.resilience.breakers import Breakers
 from tasker.template.error_rules import parse_overrides
 
 if TYPE_CHECKING:
+    from tasker.execution.attempt.transactions import HandlerTransactions
     from tasker.resources.registry import ResourceRegistry
     from tasker.resources.tables import ResourceTables
 
@@ -249,7 +250,15 @@ class WorkerAssembly(Assembly):
         )
         if resources is not None:
             runner.resources = resources
+        runner.make_transactions = cache(self._transactions)
         return runner
+
+    def _transactions(self) -> HandlerTransactions:
+        from tasker.execution.attempt.transactions import HandlerTransactions  # needed for transactional steps only
+        from tasker.orchestration.step_transactions import EngineTransactions
+
+        writes = EngineTransactions(self.result_engine)
+        return HandlerTransactions(self.context.url, writes, self.executor.caller, self.executor.with_events)
 
     @cached_property
     def releases(self) -> ClaimReleaser:

@@ -159,6 +159,9 @@ class SubmitAnswer(AdvanceResult):
     debounced: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """The same for those that were merged into a task with the same debounce key."""
 
+    too_deep: frozenset[str] = frozenset()
+    """Tasks that were not created because they would be too many links below the first task of their line."""
+
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
@@ -168,6 +171,7 @@ class SubmitAnswer(AdvanceResult):
             "forgotten": forgotten,
             "running": answer.get("running") or {},
             "debounced": answer.get("debounced") or {},
+            "too_deep": frozenset(answer.get("too_deep") or ()),
         }
 
 
@@ -260,6 +264,25 @@ class CancelAnswer:
     def parse(cls, answer: Answer) -> Self:
         """Parse the answer of `tasker.cancel_v1`."""
         return cls(answer.get("from"), answer.get("state"))
+
+
+@dataclass(frozen=True, slots=True)
+class CompensateAnswer:
+    """Answer of an operator's compensation.
+
+    `former` is the task's state before it (None if it does not begin); otherwise `state`, `outcome` and `undoable`
+    (whether a complete step has a compensation) say why; `state` is None if there is no such task.
+    """
+
+    former: str | None
+    state: str | None
+    outcome: str | None
+    undoable: bool
+
+    @classmethod
+    def parse(cls, answer: Answer) -> Self:
+        """Parse the answer of `tasker.compensate_v1`."""
+        return cls(answer.get("from"), answer.get("state"), answer.get("outcome"), bool(answer.get("undoable")))
 
 
 @dataclass(frozen=True, slots=True)

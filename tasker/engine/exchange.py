@@ -94,6 +94,8 @@ class TaskInputs:
     """Deadline of the task by this machine's monotonic clock, or None."""
     failures: Mapping[str, Mapping[str, Any]] | None = None
     """Errors of the steps that the task goes on without, by name."""
+    outcome: Mapping[str, Any] | None = None
+    """Outcome of a task at rest, for the steps of `finally` (`tasker.outcome_at_rest`)."""
     uses: int = 0
     """Number of steps started with this object."""
 
@@ -104,7 +106,15 @@ class TaskInputs:
         trace = TraceContext(**trace) if trace else None
         left_ms = row.get("left_ms")
         ends_at = None if left_ms is None else monotonic() + left_ms / 1000
-        return cls(row["context"], row["correlation"], trace, results, ends_at=ends_at, failures=row.get("failures"))
+        return cls(
+            row["context"],
+            row["correlation"],
+            trace,
+            results,
+            ends_at=ends_at,
+            failures=row.get("failures"),
+            outcome=row.get("outcome"),
+        )
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]
@@ -216,6 +226,8 @@ class Result:
     """Results of dependents that were evaluated with this one: stored in the same write, if nothing forbids it."""
     growths: Mapping[str, ExpansionRecord] | None = None
     """Expansions of the task that this process knows, by the step that decided; None if it knows nothing of it."""
+    stored: AdvanceResult | None = None
+    """Answer to the write that has stored it on its handler's connection; None: it is still to be written."""
 
     @property
     def failure(self) -> Failure | None:
@@ -226,6 +238,19 @@ class Result:
     def success(self) -> Success | None:
         """Success of the attempt, or None if it failed."""
         return self.outcome if isinstance(self.outcome, Success) else None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWrite:
+    """Write of one result on a connection of its handler."""
+
+    result: Result
+    changes: tuple[StepChange, ...]
+    expression: str
+    """Call of the engine function as an SQL expression with one argument, `{}`."""
+    args: Mapping[str, Any]
+    text: str
+    """The arguments as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tasker.errors.base import TaskerError
 from tasker.errors.engine import (
+    ApprovalDecided,
+    ApprovalNotFound,
     BackendUnavailable,
     CircuitBreakerOpen,
     ConnectionLost,
@@ -32,6 +34,7 @@ from tasker.errors.engine import (
     StatementTimeout,
     StepNotFound,
     TaskNotFound,
+    TaskTooDeep,
     TemplateError,
     TemplateNotFound,
     TooManyConnections,
@@ -80,6 +83,8 @@ from tasker.errors.resolution import (
 )
 
 __all__ = [
+    "ApprovalDecided",
+    "ApprovalNotFound",
     "AuthenticationError",
     "AuthorizationError",
     "BackendUnavailable",
@@ -136,6 +141,7 @@ __all__ = [
     "StepExecutionError",
     "StepNotFound",
     "TaskNotFound",
+    "TaskTooDeep",
     "TaskerError",
     "TemplateError",
     "TemplateNotFound",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
-from tasker.engine.calls import DEFAULT_RULES, FleetRules
+from tasker.engine.fleet_rules import DEFAULT_RULES, FleetRules
 from tasker.engine.named_limits import NO_LIMITS, NamedLimits
 from tasker.messaging.listening_modes import WORKER_EVENTS, EventSettings
 from tasker.settings.execution import Execution, Lease, WorkerExecution

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -28,6 +27,7 @@ from tasker.execution.attempt.attempt import (
     ClaimDeferred,
     ClaimReleased,
     ClaimSnoozed,
+    ClaimSuspended,
     NoCapacity,
     UnreportedEnd,
 )
@@ -40,6 +40,7 @@ from tasker.execution.in_flight import FencedWrites, InFlightClaim, InFlightClai
 from tasker.execution.input_reads import InputReader, failed_of
 from tasker.execution.inputs import InputCache
 from tasker.execution.report_buffer import ReportBuffer
+from tasker.execution.run_ahead import DependentResults
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.step_metrics import StepMetrics
@@ -97,6 +98,7 @@ class Worker:
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
+        self._dependents = DependentResults(runner, reports, self.inputs, settings.execution)
 
     def begin_as(self, identity: str) -> None:
         """Continue as a new incarnation that is not registered yet; state of the former one is dropped."""
@@ -291,11 +293,15 @@ class Worker:
             began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
             failures=task.failures,
+            outcome=task.outcome,
         )
 
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:
         try:
-            self._end_attempt(running, attempt, await self._run_attempt(attempt))
+            end = await self._run_attempt(attempt)
+            if isinstance(end, Result) and attempt.step.name in attempt.plan.in_chains:
+                end = await self._dependents.with_chain(running, attempt, end)
+            self._end_attempt(running, attempt, end)
         except BaseException as error:  # a defect, or this task was cancelled: claim and slot must not be lost
             if not running.ended:
                 failure = failed_here(error, self.claims.canceller_of(running))
@@ -314,9 +320,13 @@ class Worker:
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None and start_event is not None:
             self._teller.ended(start_event, end)
-        if isinstance(end, Result) and (attempt.step.publishes_events or end.outcome.events):
-            end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
-        return end
+        return await self.with_events(attempt, end) if isinstance(end, Result) and end.stored is None else end
+
+    async def with_events(self, attempt: Attempt, result: Result) -> Result:
+        """Return the result with the events that its step and its handler publish."""
+        if not (attempt.step.publishes_events or result.outcome.events):
+            return result
+        return await self.events.with_events(result, attempt.step, partial(context_of, attempt))
 
     def _end_attempt(self, running: InFlightClaim, attempt: Attempt, end: AttemptEnd) -> None:
         running.ended = True
@@ -328,19 +338,7 @@ class Worker:
         self.metrics.ended(attempt.plan, attempt.step, end.duration_ms, failed=end.failure is not None)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
-        self._completed.add(self._with_dependents(attempt, end))
-
-    def _with_dependents(self, attempt: Attempt, end: Result) -> Result:
-        """Return the result with what is known of the task's graph, and with those of dependents without a handler."""
-        step = attempt.step
-        folds = self.settings.execution.result_path == "inline" and step.name in attempt.plan.evaluated_below
-        if not (folds or step.type.expands) or (growths := self.inputs.growths(end.claim.task_uuid)) is None:
-            return end
-        if not folds:
-            return replace(end, growths=growths)
-        from tasker.execution.attempt.folding import with_evaluated_dependents  # for steps with expressions only
-
-        return with_evaluated_dependents(attempt, end, growths)
+        self._completed.add(self._dependents.with_evaluated(attempt, end))
 
     def folded(self, result: Result) -> None:
         """Notify plugins of a step that was stored with the result of the step above it, without a claim."""
@@ -354,10 +352,12 @@ class Worker:
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
             note = {"reason": end.reason} if end.reason else {}
-            snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
-            if snoozes is not None:
-                self.metrics.snoozed(attempt.plan, attempt.step)
-            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
+            if not isinstance(end, ClaimSnoozed):
+                return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms))
+            self.metrics.snoozed(attempt.plan, attempt.step)
+            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, end.limit, end.state))
+        if isinstance(end, ClaimSuspended):
+            return self._completed.add_release(ReleasedClaim(end.claim, {}, suspension=end.suspension))
         self.claims.discard([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:

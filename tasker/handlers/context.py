@@ -12,8 +12,9 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError
-from tasker.handlers.claims import Claim, HandlerEvents, StepFailure
+from tasker.errors import RetryableError, UsageError
+from tasker.handlers.again import GoingOn
+from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
 from tasker.handlers.readable import yes_or_no
@@ -67,7 +68,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, Resuming, Model):
+class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -95,6 +96,7 @@ class StepContext(ProgressReporting, Resuming, Model):
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
+    _transaction: Any = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -145,6 +147,7 @@ class StepContext(ProgressReporting, Resuming, Model):
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
+                "_transaction": None,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -153,6 +156,8 @@ class StepContext(ProgressReporting, Resuming, Model):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "event":  # not a property of the class: contexts of tasker_core have a field of that name
+                return self.awaited_event
             if name not in _MADE_WHEN_READ:
                 return super().__getattr__(name)
             if name in _KEPT:
@@ -193,7 +198,7 @@ class StepContext(ProgressReporting, Resuming, Model):
         """Return everything but the cancel flag, the events and the resources, which belong to this process."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))
+        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_transaction"))
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
@@ -238,6 +243,24 @@ class StepContext(ProgressReporting, Resuming, Model):
             error_code="resource_missing",
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
+
+    @property
+    def transaction(self) -> Any:
+        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
+
+        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
+        `UsageError` in a step with another effect.
+        """
+        if self._transaction is None:
+            raise UsageError(
+                f"the step {self.step_name!r} has no transaction",
+                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
+            )
+        return self._transaction
+
+    def enter(self, transaction: Any) -> None:
+        """Set the transaction; called by the worker."""
+        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:
@@ -285,6 +308,14 @@ class StepContext(ProgressReporting, Resuming, Model):
         """Failure that this step was created for (`on_failure: {run: ...}`); None for every other step."""
         owner = None if self._step is None else self._step.handles
         return None if owner is None else self.failed(owner)
+
+    @property
+    def outcome(self) -> TaskOutcome | None:
+        """End of the other steps of the task, for a step of `finally` and a compensation; None for every other step."""
+        claim = self._claim
+        if claim is None or claim.outcome is None or self._step is None or not self._step.is_late:
+            return None
+        return TaskOutcome.parse(claim.outcome, claim.failures or {})
 
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
         """Return a value inside the result of a dependency: `get_dependency_field("fetch", "user", "email")`."""
@@ -342,6 +373,11 @@ class StepContext(ProgressReporting, Resuming, Model):
     def checkpoint(self) -> dict[str, Any] | None:
         """Data that the last `checkpoint_yield` of this step stored; None without one."""
         return None if self._claim is None else self._claim.checkpoint_data
+
+    @property
+    def stored_again(self) -> Mapping[str, Any]:
+        """State and event of earlier calls of the handler, as stored; see `state` and `event`."""
+        return ((self._claim and self._claim.checkpoint) or {}).get(AGAIN_KEY) or {}
 
 
 @cache

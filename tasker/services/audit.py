@@ -25,6 +25,8 @@ from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.errors import (
+    ApprovalDecided,
+    ApprovalNotFound,
     DeadLetterNotFound,
     ScheduleNotFound,
     StateMachineError,
@@ -42,7 +44,8 @@ _log = logging.getLogger("tasker.api")
 class OperatorAction:
     """Request of an operator that changes something: `endpoint` is the action, `path` its subject.
 
-    `proof` is how the actor is known: `jwt`, `api_key`, `disabled` (a server without authentication), or `os_user`.
+    `proof` is how the actor is known: `jwt`, `api_key`, `disabled` (a server without authentication), `os_user`, or
+    `link` (a signed link of an approval).
     """
 
     actor: str
@@ -107,7 +110,10 @@ FIRST_FAILURE = 400
 HURRY_SECONDS = 2.0
 """Maximum time to record a cancelled action, because the caller that cancelled it does not want to wait."""
 MOST_CHARACTERS = 300
-PUBLIC_ERRORS = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, ScheduleNotFound, UsageError)
+PUBLIC_ERRORS = (
+    *(StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, ScheduleNotFound, UsageError),
+    *(ApprovalDecided, ApprovalNotFound),
+)
 """Errors whose message is recorded. Messages of others may repeat a secret value, so only their type is recorded."""
 
 

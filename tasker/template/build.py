@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tasker.template.approval_keys import approval_of
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
+from tasker.template.effects import ONCE
 from tasker.template.generated_steps import RULES, WAIT, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
@@ -81,7 +83,7 @@ def _step(
         handler=_handler(handler, chosen),
         ordinal=ordinal,
         level=graph.levels[name],
-        depends_on=draft.depends_on,
+        depends_on=graph.depends_on(name),
         static=graph.is_static(name),
         retry=retry_policy(draft, chosen),
         inherits=inherited(draft, chosen),
@@ -94,13 +96,16 @@ def _step(
         wait=_wait(draft),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
-        on_worker_lost=values.get("on_worker_lost", "retry"),
+        on_worker_lost="fail" if values.get("effect") == ONCE else values.get("on_worker_lost", "retry"),
+        effect=values.get("effect"),
         on_failure=draft.on_failure,
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,
+        at_rest=draft.at_rest,
+        undoes=draft.undoes,
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
-        inputs=chosen.inputs,
+        inputs=chosen.inputs if draft.undoes is None else settings(graph.steps[draft.undoes], overridden).inputs,
         rules=tuple(_rule(rule) for rule in values.get("rules", ())),
         for_each=_for_each(values),
         made_for=draft.made_for,
@@ -123,9 +128,10 @@ def _wait(draft: StepDraft) -> dict[str, Any] | None:
     if waits == "time":
         return {"on": waits, "for_seconds": values.get("for"), "until": values.get("until")}
     timeout = values.get("timeout", NEVER)
-    return {
-        "on": waits,
-        "for_seconds": None if timeout == NEVER else timeout,
+    ends = {"on": waits, "for_seconds": None if timeout == NEVER else timeout}
+    if waits == "person":
+        return ends | approval_of(values)
+    return ends | {
         "events": [
             {"event": event["event"], "key": event.get("key"), "schema": event.get("schema")}
             for event in values.get("events") or [values]

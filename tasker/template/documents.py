@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
+from tasker.template.effects import ONCE
 from tasker.template.failure_words import FAIL_TASK
 from tasker.template.step_types import DEFAULT, OF_RULES, WAITING, StepType
 
@@ -85,6 +86,8 @@ def with_defaults_of_template(document: Mapping[str, Any], reading: DocumentRead
 def _with_defaults(step: Any, index: int, defaults: Mapping[str, Any], reading: DocumentReading) -> Any:
     if not isinstance(step, dict) or "rules" in step or step.get("type") in WAITING:
         return step  # the defaults are about handlers
+    if step.get("effect") == ONCE:
+        defaults = {key: value for key, value in defaults.items() if key not in ("retry", "on_worker_lost")}
     missing = {key: value for key, value in defaults.items() if not reading.has("steps", index, key)}
     for key in missing:
         reading.copy(("defaults", key), ("steps", index, key))
@@ -118,11 +121,15 @@ class StepDraft:
     run_on_failure: str | None = None
     handles: str | None = None
     """Step whose failure creates this one."""
+    at_rest: bool = False
+    """Whether `finally` names it."""
+    undoes: str | None = None
+    """Step of whose `compensate` this step was made; None: no such step."""
 
     @property
     def title(self) -> str:
         """Name for messages: that of the step that the author wrote."""
-        return self.made_for or self.name
+        return self.made_for or self.undoes or self.name
 
     @property
     def unreadable_dependencies(self) -> bool:
@@ -133,7 +140,7 @@ class StepDraft:
     @property
     def path(self) -> Path:
         """Path of the step in the document."""
-        return ("steps", self.index)
+        return ("steps", self.index) if self.undoes is None else ("steps", self.index, "compensate")
 
     def location(self, *keys: str | int) -> Position:
         """Return the position of a value of this step, or of the nearest value around it."""
@@ -240,6 +247,8 @@ def settings(step: StepDraft, overridden: Overrides) -> StepOverrides:
     )
     for name in (EVERY_STEP, step.name):
         for path, override in overridden.get(name, ()):
+            if name == EVERY_STEP and step.values.get("effect") == ONCE:
+                override = {key: value for key, value in override.items() if key != "retry"}
             result = _overlay(result, path, override)
     return result
 

@@ -52,7 +52,23 @@ class DependencyGraph:
                 waiting[child] -= 1
                 if waiting[child] == 0:
                     heapq.heappush(ready, position[child])
-        return tuple(order)
+        return tuple(sorted(order, key=self.is_late))
+
+    def is_late(self, name: str) -> bool:
+        """Return whether the step may be created when all others have come to rest."""
+        return self.steps[name].at_rest or self.steps[name].undoes is not None
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """Ordered steps on which no other depends, without those that run at rest."""
+        return tuple(name for name in self.order if not self.children[name] and not self.is_late(name))
+
+    def depends_on(self, name: str) -> tuple[str, ...]:
+        """Return the dependencies of the compiled step."""
+        step = self.steps[name]
+        if step.at_rest:
+            return self.leaves
+        return step.depends_on if step.undoes is None else (step.undoes,)
 
     @property
     def cyclic(self) -> bool:
@@ -90,7 +106,8 @@ class DependencyGraph:
         """For each ordered step its longest distance from a root."""
         levels: dict[str, int] = {}
         for name in self.order:
-            levels[name] = max((levels[parent] + 1 for parent in self.parents[name]), default=0)
+            parents = self.depends_on(name) if self.is_late(name) else self.parents[name]
+            levels[name] = max((levels[parent] + 1 for parent in parents if parent in levels), default=0)
         return levels
 
     def expands(self, name: str) -> bool:
@@ -116,9 +133,11 @@ class DependencyGraph:
     def is_static(self, name: str) -> bool:
         """Return whether the step exists from the start.
 
-        Others are created while the task runs: patterns, steps below an expanding step, and failure branches.
+        Others are created while the task runs: patterns, steps below an expanding step, failure branches, and steps
+        that run at rest.
         """
-        return not (name in self.below_expanding or name in self.failure_branches or self.is_from(name, Origin.BATCH))
+        created = name in self.below_expanding or name in self.failure_branches or self.is_late(name)
+        return not (created or self.is_from(name, Origin.BATCH))
 
     @cached_property
     def failure_branches(self) -> frozenset[str]:

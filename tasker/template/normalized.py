@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import yaml
 
 from tasker.expressions.path import place_text
+from tasker.template.compensations import UNDO
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
 from tasker.template.failure_words import FAIL_TASK, OPTIONAL, RUN
@@ -55,7 +56,8 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
-            "steps": [_step(step, plan) for step in plan.steps if step.made_for is None],
+            "finally": [step.name for step in plan.steps if step.at_rest],
+            "steps": [_step(step, plan) for step in plan.steps if step.made_for is None and step.undoes is None],
         },
         keep=("input_schema",),
     )
@@ -74,7 +76,9 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "when": entry.rules[0].when if entry.made_for is not None and entry.rules else None,
             "rules": [_rule(rule) for rule in step.rules],
             "for_each": each and {"in": each["items"], "as": each["name"]} | {k: each[k] for k in BATCH_KEYS},
-            "dependencies": [name for name in entry.depends_on if plan.by_name[name].made_for is None],
+            "dependencies": [
+                name for name in entry.depends_on if plan.by_name[name].made_for is None and not step.at_rest
+            ],
             "system_dependency": step.system_dependency,
             "retry": _retry(step) if step.wait is None else None,
             "lifecycle": step.lifecycle,
@@ -86,11 +90,13 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
             "on_failure": _on_failure(step),
+            "compensate": _compensate(plan.by_name.get(step.name + UNDO)),
             "optional": step.on_failure == OPTIONAL or None,
             "requires": list(step.requires),
             "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost if step.has_handler else None,
+            "effect": step.effect,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch and each is None else None,
@@ -99,6 +105,13 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
         },
         keep=("result_schema", "inputs"),
     )
+
+
+def _compensate(undo: StepPlan | None) -> dict[str, Any] | None:
+    if undo is None or undo.undoes is None:
+        return None
+    handler = _without_empty(asdict(undo.handler))
+    return _without_empty({"handler": handler, "retry": _retry(undo), "timeout_seconds": undo.timeout_seconds})
 
 
 def _on_failure(step: StepPlan) -> str | dict[str, Any] | None:
@@ -121,8 +134,30 @@ def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
         defaults = {"take": "first", "count": 1, "since": "task"}
         more = {key: wait[key] for key, value in defaults.items() if wait[key] != value}
         return {**several, "timeout": NEVER if seconds is None else duration_text(seconds), **more}
+    if wait.get("on") == "person":
+        return _approval(wait)
     end = dict(until) if until and "next" in until else _start_text(until)
     return {"for": None if seconds is None else duration_text(seconds), "until": end}
+
+
+def _approval(wait: Mapping[str, Any]) -> dict[str, Any]:
+    every, after, seconds = wait["remind_seconds"], wait["escalate_seconds"], wait["for_seconds"]
+    to = _persons(wait["escalate_subjects"], wait["escalate_permissions"])
+    return {
+        "form": wait["form"],
+        "from": _persons(wait["subjects"], wait["permissions"]),
+        "quorum": wait["quorum"] if wait["quorum"] > 1 else None,
+        "reject": wait["reject"] if wait["reject"] != "first" else None,
+        "on_reject": wait["on_reject"] if wait["on_reject"] != "complete" else None,
+        "reminders": None if every is None else {"every": duration_text(every), "count": wait["reminders"]},
+        "escalate": None if after is None else {"after": duration_text(after), "to": to},
+        "timeout": NEVER if seconds is None else duration_text(seconds),
+    }
+
+
+def _persons(subjects: Sequence[Any] | None, permissions: Sequence[str] | None) -> dict[str, Any]:
+    names = [name if isinstance(name, str) else f"${{{place_text(name)}}}" for name in subjects or ()]
+    return _without_empty({"subjects": names, "permissions": list(permissions or ())})
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

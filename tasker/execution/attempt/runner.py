@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -18,21 +17,22 @@ from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import Clock
 from tasker.engine.exchange import Result
-from tasker.engine.retry import classified
+from tasker.engine.retry import UNKNOWN_OUTCOMES, classified, with_unknown_outcome
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import listeners
 from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    ClaimDeferred,
     ClaimLost,
     ClaimReleased,
     ClaimSnoozed,
+    ClaimSuspended,
     Ending,
     Snooze,
     UnreportedEnd,
 )
+from tasker.execution.attempt.breaker_permit import BreakerPermit
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
@@ -40,6 +40,7 @@ from tasker.execution.attempt.settle import (
     TIMED_OUT,
     OutcomeRedactor,
     has_not_run,
+    interrupted,
     isolate_failure,
     make_storable,
     mode_mismatch,
@@ -50,47 +51,26 @@ from tasker.execution.attempt.settle import (
 from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
-from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.claims import Claim, Failure, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.condition_plans import ForEach
+from tasker.template.effects import ONCE, TRANSACTIONAL
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
+    from tasker.execution.attempt.transactions import HandlerTransactions
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
     from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
     from tasker.resources.registry import ResourceRegistry
+    from tasker.template.plan import Plan, StepPlan
 
 
 REFUSED = "its checkpoint was refused"
-
-
-class BreakerPermit:
-    """Permission of the step's circuit breaker for one attempt; `refusal` says that the breaker is open."""
-
-    def __init__(self, breakers: Breakers, attempt: Attempt, policy: StepBreaker) -> None:
-        default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-        self._breaker = breaker = breakers.of_handler(policy.name or default_name, policy)
-        self._permit, self.refusal = breaker.should_allow(), None
-        if self._permit is None:
-            delay = max(1, math.ceil(breaker.retry_after * 1000))
-            self.refusal = ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-
-    def record(self, end: AttemptEnd | None) -> None:
-        """Record how the attempt ended; None: not at all, it raised."""
-        if self._permit is None:
-            return
-        if not isinstance(end, Result) or (end.failure is not None and not end.failure.retryable):
-            self._breaker.abandoned(self._permit)
-        elif end.failure is None:
-            self._breaker.record_success(self._permit)
-        else:
-            self._breaker.record_failure(self._permit, end.failure.message)
 
 
 class HandlerExecutor(Protocol):
@@ -115,6 +95,8 @@ class AttemptRunner:
 
     resources: ResourceRegistry | None = None
     """Resources that handlers use; None without any."""
+    make_transactions: Callable[[], HandlerTransactions] | None = None
+    """Returns the transactions of handlers; None where steps are run without an engine."""
 
     def __init__(
         self,
@@ -141,6 +123,15 @@ class AttemptRunner:
         self._processes: SubprocessExecutor | None = None
         self._running: set[Attempt] = set()
         self._idle, self._closing, self._guarded = asyncio.Event(), False, False
+
+    def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
+        """Return the effect of a step: that of the template, or what its handler declares here."""
+        if step.effect is not None:
+            return step.effect
+        try:
+            return self._registry.of_step(step, plan.id).effect
+        except ResolutionError:
+            return None
 
     @property
     def leaked_threads(self) -> int:
@@ -198,8 +189,14 @@ class AttemptRunner:
         try:
             resolved = self._resolve(attempt)
             ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
+            transaction = resolved[0].transaction if isinstance(resolved, tuple) else None
             # The return value of a handler that was stopped may be half of its work.
-            end = attempt.cancel.end_of(attempt.claim) or self._settle(attempt, ending, started)
+            stopped = attempt.cancel.end_of(attempt.claim)
+            if isinstance(stopped, ClaimReleased) and attempt.cancel.began and attempt.step.effect == ONCE:
+                ending, stopped = interrupted(attempt), None
+            end = stopped or self._settle(attempt, ending, started)
+            if transaction is not None:
+                end = await transaction.settled(end)
             return end
         finally:
             if breaker is not None:
@@ -257,14 +254,20 @@ class AttemptRunner:
         if problem := handler.problem(attempt.step):
             return role_mismatch(handler.name, *problem)
         if attempt.step.inputs is None or attempt.step.for_each is not None:  # each item has its own inputs
-            return attempt, handler
+            return self._in_transaction(attempt, handler), handler
         from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
 
         read = attempt.claim, attempt.task_context, attempt.dependency_results
         inputs = mapped_inputs(attempt.plan, attempt.step, *read)
         if isinstance(inputs, Failure):
             return make_storable(replace(inputs, handler=handler.name))
-        return replace(attempt, inputs=inputs), handler
+        return self._in_transaction(replace(attempt, inputs=inputs), handler), handler
+
+    def _in_transaction(self, attempt: Attempt, handler: ResolvedHandler) -> Attempt:
+        """Return the attempt with the transaction of its handler, if its effect is `transactional`."""
+        if (attempt.step.effect or handler.effect) != TRANSACTIONAL or self.make_transactions is None:
+            return attempt
+        return replace(attempt, transaction=self.make_transactions().of(attempt, handler))
 
     async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | ClaimLost:
         """Call the handler until it has an outcome, over as many checkpoints as it yields.
@@ -324,7 +327,7 @@ class AttemptRunner:
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
-        if not _needs_isolation(attempt, handler):
+        if attempt.transaction is not None or not _needs_isolation(attempt, handler):
             return self._chosen_mode(attempt, handler)
         listeners.warning("step_isolated", attempt.claim)
         return self._isolated
@@ -358,10 +361,14 @@ class AttemptRunner:
             return ending
         if isinstance(ending, Snooze):
             return self._snoozed(attempt, ending, started)
+        if isinstance(ending, Suspension):
+            return ClaimSuspended(attempt.claim, "", ending)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
         if isinstance(ending, Failure):
+            if attempt.step.effect == ONCE and attempt.cancel.began and ending.error_type in UNKNOWN_OUTCOMES:
+                ending = with_unknown_outcome(ending, {"worker": attempt.claim.worker})
             ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
@@ -377,7 +384,7 @@ class AttemptRunner:
         if left is not None and snooze.delay_ms >= left * 1000:
             return self._settle(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
         reason = OutcomeRedactor(attempt).over(snooze.reason)
-        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
+        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit, snooze.state)
 
     async def _until_idle(self, limit: float) -> None:
         if self._running:

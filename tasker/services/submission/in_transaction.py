@@ -17,7 +17,7 @@ from tasker.db.caller_transaction import CallerTransaction, as_portable, call_in
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.engine.answers import SubmitAnswer
-from tasker.engine.calls import DEFAULT_RULES, shared_arguments
+from tasker.engine.fleet_rules import DEFAULT_RULES, shared_arguments
 from tasker.engine.plans import FIND, not_registered, registration, require_registered, stored_plan
 from tasker.errors import DuplicateTask, TaskerError, UsageError
 from tasker.json_values import to_json
@@ -26,6 +26,7 @@ from tasker.messaging.port import Backend, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
 from tasker.services.submission.check import unposted
+from tasker.services.submission.parents import too_deep
 from tasker.services.submission.reused_keys import key_reused
 from tasker.services.submission.submit import DraftFactory, Submission, SubmissionResult, submitted
 from tasker.template.plan import Plan
@@ -89,6 +90,8 @@ class CallerSubmission:
             }
             response = call_in(transaction, self._expression(), to_json(args))
             answer = SubmitAnswer.parse(response)
+            if answer.too_deep:
+                raise too_deep(self._drafts.max_depth)
             self._arrange_sending(transaction, [hint for hint in response.get("send") or () if "step" in hint])
             existing = None if answer.created else transaction.value(EXISTING, draft.identity)
             other = transaction.value(OTHER_INPUT, draft.identity, draft.input) if existing and draft.keyed else None

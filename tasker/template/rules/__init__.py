@@ -7,7 +7,18 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, failures, inputs, submissions, times, waits
+from tasker.template.rules import (
+    compensations,
+    conditions,
+    declarations,
+    effects,
+    failures,
+    inputs,
+    last_steps,
+    submissions,
+    times,
+    waits,
+)
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -27,6 +38,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     conditions.handlers_are_names,
     times.each_limit_once,
     failures.branches_exist,
+    effects.keys_fit_the_effect,
     waits.waits_have_an_end,
 )
 
@@ -53,9 +65,16 @@ def check_rules(
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     failures.words_agree(graph, document)
+    compensations.something_is_undone(graph, document)
+    compensations.fit_their_steps(graph)
+    compensations.names_are_free(graph, written)
+    last_steps.exist(graph, document)
+    last_steps.stand_alone(graph)
+    last_steps.are_standard_steps(graph)
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)
     submissions.places_fit_the_input(graph, document)
+    effects.overrides_fit_the_effect(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)
