@@ -131,6 +131,8 @@ ERRORS = {
     "T222": "A transactional step in a child process",
     "T223": "An event of a pure step that the database does not store",
     "T224": "A transactional step that creates steps, or runs for each item of a list",
+    "T230": "A result_schema that does not fit the model with which a handler reads the result",
+    "T231": "An input_schema that does not fit the model with which a handler reads the input",
 }
 
 WARNINGS = {
@@ -152,6 +154,7 @@ WARNINGS = {
     "T084": "A variable that is not replaced",
     "T085": "A key that has no effect in this version",
     "T086": "A plugin whose rules cannot be asked",
+    "T232": "An input_schema that does not fit the type hints of a handler",
 }
 
 CODES = {**ERRORS, **WARNINGS}
