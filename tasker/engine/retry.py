@@ -97,6 +97,23 @@ def classified(failure: Failure, policy: RetryPolicy, overrides: Iterable[ErrorO
     return replace(failure, retryable=False, why="retry.only_on does not name it")
 
 
+OUTCOME_UNKNOWN = "outcome_unknown"
+UNKNOWN_OUTCOMES = frozenset(
+    {"worker_lost", "handler_timeout", "handler_crash", "memory_exceeded", "killed_its_workers", "deadline_exceeded"}
+)
+"""Error types of attempts that ended while the handler ran: it may have had its effect."""
+
+
+def with_unknown_outcome(failure: Failure, known: Mapping[str, Any]) -> Failure:
+    """Return the failure of a step with `effect: once` whose handler may have had its effect.
+
+    `known` is what an operator should know of the attempt; it becomes part of the metadata, with the error type.
+    """
+    message = f"{failure.message}; whether the step had its effect is unknown (effect: once)"
+    metadata = {**failure.metadata, "cause": failure.error_type, **known}
+    return replace(failure, message=message, error_type=OUTCOME_UNKNOWN, retryable=False, metadata=metadata)
+
+
 def _retry(policy: RetryPolicy, attempt: int, failure: Failure, random: float) -> Retry:
     if failure.retry_after is None:
         return Retry(delay_ms(policy, attempt, random))

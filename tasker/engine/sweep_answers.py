@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any, NamedTuple, Self
 
 from tasker.dataclasses import dataclass
@@ -66,6 +67,8 @@ class Orphan(FoundStep):
     overdue: bool
     silent_ms: float | None
     times: RetryTimes = NO_LIMITS
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the attempt: `claimed_at`, and the `progress` that it reported last."""
 
     @classmethod
     def of(cls, row: Row) -> Self:
@@ -73,7 +76,9 @@ class Orphan(FoundStep):
         label = WorkerLabel.parse(row)
         times = RetryTimes(row.get("left_ms"), row.get("ran_ms"))
         overdue, silent_ms = bool(row.get("overdue")), row.get("silent_ms")
-        return cls.parse(row, label=label, overdue=overdue, silent_ms=silent_ms, times=times)
+        known = {"claimed_at": row.get("began"), "progress": row.get("progress")}
+        known = {name: value for name, value in known.items() if value is not None}
+        return cls.parse(row, label=label, overdue=overdue, silent_ms=silent_ms, times=times, known=known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from tasker.dataclasses import dataclass
 from tasker.json_values import JsonText
 from tasker.logging.trace_context import TraceContext, TraceOf
 
+AGAIN_KEY = "again"
+"""Key of a checkpoint under which the state of a handler that is called again is stored, and its event."""
 KEPT_EVENTS = "events"
 """Key of a checkpoint under which the events published before it are stored."""
 MOST_EVENTS = 100
@@ -174,8 +176,9 @@ class Claim:
 
     @property
     def checkpoint_data(self) -> dict[str, Any] | None:
-        """Return the checkpoint as the handler sees it, without stored events, or None if there is no checkpoint."""
-        return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
+        """Return the checkpoint as the handler sees it, or None: without stored events, and state of later calls."""
+        hidden = (KEPT_EVENTS, AGAIN_KEY)
+        return {name: value for name, value in (self.checkpoint or {}).items() if name not in hidden} or None
 
     @property
     def propagated_trace(self) -> TraceContext | None:
@@ -247,3 +250,19 @@ class Verdict(StrEnum):
     def is_refusal(self) -> bool:
         """Return whether the change will never be accepted and is discarded."""
         return self in (Verdict.STALE, Verdict.CANCELLED, Verdict.NOT_STORABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Request of a handler to be called again with an event. Everything in it is storable JSON."""
+
+    event: str
+    key: str
+    timeout_ms: int | None
+    on_timeout: str
+    state: Mapping[str, Any] | None = None
+    """What the next call reads as `context.state`; None keeps what is stored."""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema of the payload."""
+    events: Sequence[HandlerEvent] = ()
+    """Events that the handler published before: they are not kept, because it is called again from the top."""

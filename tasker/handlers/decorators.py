@@ -22,6 +22,7 @@ from tasker.handlers.binding import declare
 from tasker.handlers.function_handlers import FunctionHandler, handler_class
 from tasker.handlers.results import described
 from tasker.handlers.step_handler import StepHandler
+from tasker.template.effects import EFFECTS
 
 if TYPE_CHECKING:
     from tasker.handlers.batch_arithmetic import Batches
@@ -105,14 +106,20 @@ def _written(example: str) -> Callable[[F], F]:
 
 
 @_written('@step_handler("my_handler")')
-def step_handler(name: str, version: str = "1.0.0") -> HandlerDecorator:
+def step_handler(name: str, version: str = "1.0.0", *, effect: str | None = None) -> HandlerDecorator:
     """Register the function as the handler `name`; its return value or exception becomes the step's result.
 
     A dict is the result, a pydantic model is dumped, None is an empty result; any other value is stored as
     `{"result": value}`. `PermanentError` ends the step; `RetryableError` and every other exception request another
-    attempt.
+    attempt. `effect` says what a second execution does: `pure`, `idempotent`, `once` or `transactional`.
     """
-    return _decorator("step_handler", FunctionHandler, name, version)
+    if effect is None:
+        return _decorator("step_handler", FunctionHandler, name, version)
+    if effect not in EFFECTS:
+        raise UsageError(
+            f"@step_handler: expected an effect, got {effect!r}", hint=f"write one of: {', '.join(EFFECTS)}"
+        )
+    return _decorator("step_handler", FunctionHandler, name, version, effect=effect)
 
 
 @_written('@decision_handler("my_handler")')

@@ -9,12 +9,13 @@ from typing import Any
 
 from tasker.engine.changes import StepChange
 from tasker.engine.exchange import Result
-from tasker.engine.retry import Fail, decide_failure, fingerprint
+from tasker.engine.retry import Fail, decide_failure, fingerprint, with_unknown_outcome
 from tasker.engine.sweep_answers import FoundStep, Orphan, ParkedRow
 from tasker.engine.task_graph import VersionedGraph
 from tasker.errors import NotStorable
-from tasker.handlers.claims import Claim, Failure, RetryTimes
+from tasker.handlers.claims import Claim, Failure, RetryTimes, Suspension
 from tasker.json_values import JsonText, encode
+from tasker.template.effects import ONCE
 from tasker.template.plan import StepPlan
 
 DETAIL_LIMIT = 100_000
@@ -50,6 +51,8 @@ def lost_change(orphan: Orphan, step: StepPlan, random: float) -> StepChange:
         metadata={"worker": worker, "overdue": orphan.overdue},
         handler=step.handler.callable,
     )
+    if step.effect == ONCE:
+        failure = with_unknown_outcome(failure, orphan.known)
     note = {"lost": True, "reason": "worker_lost", "worker": worker}
     change = simple_change("fail", orphan.step, orphan.task, orphan.token, worker)
     change["n"] = note
@@ -74,11 +77,15 @@ def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: 
 
 
 def released_change(
-    claim: Claim, note: Mapping[str, str], delay_ms: int | None = None, snoozes: int | None = None
+    claim: Claim,
+    note: Mapping[str, str],
+    delay_ms: int | None = None,
+    snoozes: int | None = None,
+    state: Mapping[str, Any] | None = None,
 ) -> StepChange:
     """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`.
 
-    `snoozes`: its handler asked for that, and may do so that often.
+    `snoozes`: its handler asked for that, and may do so that often; `state` is for its next call.
     """
     kind = "release" if delay_ms is None else "defer" if snoozes is None else "snooze"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
@@ -87,6 +94,17 @@ def released_change(
         change["d"] = delay_ms
     if snoozes is not None:
         change["sn"] = snoozes
+    if state is not None:
+        change["r"] = {"state": state}
+    return change
+
+
+def suspended_change(claim: Claim, wait: Suspension) -> StepChange:
+    """Return the change for a step whose handler waits for an event."""
+    change = simple_change("suspend", claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
+    change["r"] = {"event": None, "timed_out": False} | ({} if wait.state is None else {"state": wait.state})
+    change["m"] = {"event": wait.event, "key": wait.key, "on_timeout": wait.on_timeout, "schema": wait.schema}
+    change["d"] = wait.timeout_ms
     return change
 
 
@@ -145,5 +163,7 @@ def _printable(text: str) -> str:
 
 def _lost_message(orphan: Orphan, step: StepPlan) -> str:
     why = "did not finish before its deadline" if orphan.overdue else "stopped renewing its lease"
-    end = "; the step may run only once (on_worker_lost: fail)" if step.on_worker_lost == "fail" else ""
+    end = ""
+    if step.on_worker_lost == "fail" and step.effect != ONCE:
+        end = "; the step may run only once (on_worker_lost: fail)"
     return f"the worker that had started this step {why}{end}"

@@ -1,7 +1,8 @@
-"""Keys of a step about its attempts: where the handler runs, and the circuit breaker around it."""
+"""Keys of a step about its attempts: where the handler runs, what a repetition does, and the circuit breaker."""
 
 from __future__ import annotations
 
+from tasker.template.effects import EFFECTS, IDEMPOTENT
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import MAX_NAME, NAME, NAME_RULE
 from tasker.template.value_kinds import Choice, Number, Text
@@ -45,4 +46,12 @@ CIRCUIT_BREAKER = Mapping(
             default=2,
         ),
     ),
+)
+
+EFFECT = Key(
+    "effect",
+    Choice(tuple(EFFECTS)),
+    "What a second execution of the handler would do: nothing outside (`pure`), nothing more (`idempotent`), harm "
+    "(`once`), or it is part of the transaction that completes the step (`transactional`).",
+    default=IDEMPOTENT,
 )

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tasker.template.approval_keys import approval_of
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
+from tasker.template.effects import ONCE
 from tasker.template.generated_steps import RULES, WAIT, WITHOUT_HANDLER
 from tasker.template.graph import DependencyGraph
 from tasker.template.plan import BatchSettings, HandlerRef, Plan, StepBreaker, StepLimit, StepPlan
@@ -94,7 +96,8 @@ def _step(
         wait=_wait(draft),
         execution=values.get("execution", {}).get("mode"),
         memory_mb=values.get("execution", {}).get("memory_mb"),
-        on_worker_lost=values.get("on_worker_lost", "retry"),
+        on_worker_lost="fail" if values.get("effect") == ONCE else values.get("on_worker_lost", "retry"),
+        effect=values.get("effect"),
         on_failure=draft.on_failure,
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,
@@ -125,9 +128,10 @@ def _wait(draft: StepDraft) -> dict[str, Any] | None:
     if waits == "time":
         return {"on": waits, "for_seconds": values.get("for"), "until": values.get("until")}
     timeout = values.get("timeout", NEVER)
-    return {
-        "on": waits,
-        "for_seconds": None if timeout == NEVER else timeout,
+    ends = {"on": waits, "for_seconds": None if timeout == NEVER else timeout}
+    if waits == "person":
+        return ends | approval_of(values)
+    return ends | {
         "events": [
             {"event": event["event"], "key": event.get("key"), "schema": event.get("schema")}
             for event in values.get("events") or [values]

@@ -74,7 +74,7 @@ ERRORS = {
     "T093": "A field that may be absent or null, read without `has()` or `.?`",
     "T094": "The result of a step that is not above",
     "T095": "The result of a branch that may not exist, read without `has()` or `.?`",
-    "T099": "A wait for an event without a timeout",
+    "T099": "A wait for an event or a person without a timeout",
     "T100": "Unknown input of a built-in step",
     "T101": "Missing input of a built-in step",
     "T102": "Invalid input of a built-in step",
@@ -109,6 +109,11 @@ ERRORS = {
     "T155": "A failure step that creates steps",
     "T156": "A step that depends on a failure step",
     "T170": "Unknown built-in step",
+    "T192": "Invalid name of a person who decides",
+    "T193": "Invalid permission of those who decide",
+    "T194": "A form without fields, or with `$ref`",
+    "T195": "An approval that needs more persons than may decide",
+    "T196": "A reminder or an escalation at an impossible time",
     "T210": "`finally` names a step that does not exist, or one step twice",
     "T211": "A step of `finally` in the dependencies of others, or with its own",
     "T212": "A step of `finally` with a key that does not fit it",
@@ -116,6 +121,11 @@ ERRORS = {
     "T214": "`on_failure: compensate` in a template without `compensate`",
     "T215": "`compensate` on a step whose effect cannot be undone as one",
     "T216": "A step with the name of a compensation",
+    "T220": "Retries of a step that runs once",
+    "T221": "`effect: once` and `on_worker_lost: retry`",
+    "T222": "A transactional step in a child process",
+    "T223": "An event of a pure step that the database does not store",
+    "T224": "A transactional step that creates steps, or runs for each item of a list",
 }
 
 WARNINGS = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tasker.dataclasses import dataclass
 from tasker.template.builtin import BUILTIN, BuiltinStep
 from tasker.template.diagnostics import Position, Report, did_you_mean, listed
+from tasker.template.effects import ONCE
 from tasker.template.failure_words import FAIL_TASK
 from tasker.template.step_types import DEFAULT, OF_RULES, WAITING, StepType
 
@@ -85,6 +86,8 @@ def with_defaults_of_template(document: Mapping[str, Any], reading: DocumentRead
 def _with_defaults(step: Any, index: int, defaults: Mapping[str, Any], reading: DocumentReading) -> Any:
     if not isinstance(step, dict) or "rules" in step or step.get("type") in WAITING:
         return step  # the defaults are about handlers
+    if step.get("effect") == ONCE:
+        defaults = {key: value for key, value in defaults.items() if key not in ("retry", "on_worker_lost")}
     missing = {key: value for key, value in defaults.items() if not reading.has("steps", index, key)}
     for key in missing:
         reading.copy(("defaults", key), ("steps", index, key))
@@ -244,6 +247,8 @@ def settings(step: StepDraft, overridden: Overrides) -> StepOverrides:
     )
     for name in (EVERY_STEP, step.name):
         for path, override in overridden.get(name, ()):
+            if name == EVERY_STEP and step.values.get("effect") == ONCE:
+                override = {key: value for key, value in override.items() if key != "retry"}
             result = _overlay(result, path, override)
     return result
 

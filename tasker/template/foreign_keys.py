@@ -139,7 +139,7 @@ OF_STEPS: Ways = (
     ),
     (
         "pause suspend approval manual",
-        "a step does not wait for a person: `tasker pause` holds it, and `tasker task step complete` ends it",
+        "a step that waits for a person is `type: approval`; `tasker pause` holds steps of any type",
     ),
     ("schedule cron trigger", "a step runs when its `dependencies` are complete; no task starts by itself"),
     ("steps subworkflow sub_workflow sub_flow child", "write all steps in one list; a handler may submit another task"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -96,6 +96,7 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "slots": None if step.slots == 1 else step.slots,
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost if step.has_handler else None,
+            "effect": step.effect,
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch and each is None else None,
@@ -133,8 +134,30 @@ def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
         defaults = {"take": "first", "count": 1, "since": "task"}
         more = {key: wait[key] for key, value in defaults.items() if wait[key] != value}
         return {**several, "timeout": NEVER if seconds is None else duration_text(seconds), **more}
+    if wait.get("on") == "person":
+        return _approval(wait)
     end = dict(until) if until and "next" in until else _start_text(until)
     return {"for": None if seconds is None else duration_text(seconds), "until": end}
+
+
+def _approval(wait: Mapping[str, Any]) -> dict[str, Any]:
+    every, after, seconds = wait["remind_seconds"], wait["escalate_seconds"], wait["for_seconds"]
+    to = _persons(wait["escalate_subjects"], wait["escalate_permissions"])
+    return {
+        "form": wait["form"],
+        "from": _persons(wait["subjects"], wait["permissions"]),
+        "quorum": wait["quorum"] if wait["quorum"] > 1 else None,
+        "reject": wait["reject"] if wait["reject"] != "first" else None,
+        "on_reject": wait["on_reject"] if wait["on_reject"] != "complete" else None,
+        "reminders": None if every is None else {"every": duration_text(every), "count": wait["reminders"]},
+        "escalate": None if after is None else {"after": duration_text(after), "to": to},
+        "timeout": NEVER if seconds is None else duration_text(seconds),
+    }
+
+
+def _persons(subjects: Sequence[Any] | None, permissions: Sequence[str] | None) -> dict[str, Any]:
+    names = [name if isinstance(name, str) else f"${{{place_text(name)}}}" for name in subjects or ()]
+    return _without_empty({"subjects": names, "permissions": list(permissions or ())})
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

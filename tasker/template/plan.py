@@ -176,6 +176,8 @@ class StepPlan:
     """Memory limit in MB of the child process of a step with `process`; None: no limit."""
     on_worker_lost: str = "retry"
     """`retry` or `fail`: reaction to a worker that died after the handler had started."""
+    effect: str | None = None
+    """What a second execution would do (`tasker.template.effects`); None: what the handler declares, or nothing."""
     on_failure: str = "fail_task"
     """What happens to the task when the step fails for good (`tasker.template.failure_words`)."""
     run_on_failure: str | None = None

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from tasker.template import effects
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import StepDraft, StepOverrides
 from tasker.template.names import JITTER_SHARE
@@ -44,7 +45,7 @@ OLDER_KEYS = frozenset({"max_retries", "backoff_multiplier"})
 """Retry keys located under `lifecycle`."""
 USUAL = RetryPolicy()
 ONCE = RetryPolicy(max_attempts=1)
-"""Default of a decision without retry settings."""
+"""Policy of a step with `effect: once`, and default of a decision without retry settings."""
 INHERITED = ("delays_ms", "jitter", "max_backoff_ms", "multiplier")
 """Fields that a fleet's settings provide for a step without retry settings."""
 
@@ -82,7 +83,7 @@ def _base(step: StepDraft, settings: StepOverrides) -> RetryPolicy:
         location = step.reading.value(*settings.retry_path, "profile")
         step.report("T034", f"unknown retry profile `{name}`", location, hint)
     once = step.type is not None and step.type.traits.once and "rules" not in step.values
-    return ONCE if settings.retry is None and once else USUAL
+    return ONCE if settings.retry is None and (once or step.values.get("effect") == effects.ONCE) else USUAL
 
 
 def _written(step: StepDraft, settings: StepOverrides) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -18,21 +17,22 @@ from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import Clock
 from tasker.engine.exchange import Result
-from tasker.engine.retry import classified
+from tasker.engine.retry import UNKNOWN_OUTCOMES, classified, with_unknown_outcome
 from tasker.errors import ResolutionError
 from tasker.execution.attempt import listeners
 from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptEnd,
     Checkpoint,
-    ClaimDeferred,
     ClaimLost,
     ClaimReleased,
     ClaimSnoozed,
+    ClaimSuspended,
     Ending,
     Snooze,
     UnreportedEnd,
 )
+from tasker.execution.attempt.breaker_permit import BreakerPermit
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
@@ -40,6 +40,7 @@ from tasker.execution.attempt.settle import (
     TIMED_OUT,
     OutcomeRedactor,
     has_not_run,
+    interrupted,
     isolate_failure,
     make_storable,
     mode_mismatch,
@@ -50,15 +51,15 @@ from tasker.execution.attempt.settle import (
 from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
-from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.claims import Claim, Failure, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.condition_plans import ForEach
+from tasker.template.effects import ONCE
 from tasker.template.error_rules import ErrorOverride
-from tasker.template.plan import StepBreaker
 
 if TYPE_CHECKING:
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
@@ -68,29 +69,6 @@ if TYPE_CHECKING:
 
 
 REFUSED = "its checkpoint was refused"
-
-
-class BreakerPermit:
-    """Permission of the step's circuit breaker for one attempt; `refusal` says that the breaker is open."""
-
-    def __init__(self, breakers: Breakers, attempt: Attempt, policy: StepBreaker) -> None:
-        default_name = f"{attempt.plan.namespace}/{attempt.plan.name}/{attempt.step.name}"
-        self._breaker = breaker = breakers.of_handler(policy.name or default_name, policy)
-        self._permit, self.refusal = breaker.should_allow(), None
-        if self._permit is None:
-            delay = max(1, math.ceil(breaker.retry_after * 1000))
-            self.refusal = ClaimDeferred(attempt.claim, f"the circuit breaker of {breaker.name} is open", delay)
-
-    def record(self, end: AttemptEnd | None) -> None:
-        """Record how the attempt ended; None: not at all, it raised."""
-        if self._permit is None:
-            return
-        if not isinstance(end, Result) or (end.failure is not None and not end.failure.retryable):
-            self._breaker.abandoned(self._permit)
-        elif end.failure is None:
-            self._breaker.record_success(self._permit)
-        else:
-            self._breaker.record_failure(self._permit, end.failure.message)
 
 
 class HandlerExecutor(Protocol):
@@ -199,7 +177,10 @@ class AttemptRunner:
             resolved = self._resolve(attempt)
             ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
             # The return value of a handler that was stopped may be half of its work.
-            end = attempt.cancel.end_of(attempt.claim) or self._settle(attempt, ending, started)
+            stopped = attempt.cancel.end_of(attempt.claim)
+            if isinstance(stopped, ClaimReleased) and attempt.cancel.began and attempt.step.effect == ONCE:
+                ending, stopped = interrupted(attempt), None
+            end = stopped or self._settle(attempt, ending, started)
             return end
         finally:
             if breaker is not None:
@@ -358,10 +339,14 @@ class AttemptRunner:
             return ending
         if isinstance(ending, Snooze):
             return self._snoozed(attempt, ending, started)
+        if isinstance(ending, Suspension):
+            return ClaimSuspended(attempt.claim, "", ending)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
         if isinstance(ending, Failure):
+            if attempt.step.effect == ONCE and attempt.cancel.began and ending.error_type in UNKNOWN_OUTCOMES:
+                ending = with_unknown_outcome(ending, {"worker": attempt.claim.worker})
             ending = OutcomeRedactor(attempt).failure(self._classified(attempt, ending))
         elif ending.encoded.size > WARN_BYTES:
             listeners.warning("step_result_large", attempt.claim, size=len(ending.encoded.text))
@@ -377,7 +362,7 @@ class AttemptRunner:
         if left is not None and snooze.delay_ms >= left * 1000:
             return self._settle(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
         reason = OutcomeRedactor(attempt).over(snooze.reason)
-        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
+        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit, snooze.state)
 
     async def _until_idle(self, limit: float) -> None:
         if self._running:

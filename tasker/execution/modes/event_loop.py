@@ -18,6 +18,7 @@ async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) ->
     """Run an async handler for at most `limit` seconds; the cancel flag cancels it."""
     watch = _Watch(attempt.cancel, limit)
     attempt.cancel.wake = watch.stop
+    attempt.cancel.began = True
     try:
         ending = await call_async(attempt, handler)
     except asyncio.CancelledError:

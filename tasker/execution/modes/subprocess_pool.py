@@ -82,6 +82,7 @@ class SubprocessExecutor:
             return not_in_process(handler.name, CONTENT, FOR_CONTENT)
         if not await self.places.take(attempt, limit):
             return timed_out(limit, handler.name)
+        attempt.cancel.began = True
         try:
             return await self._in_child(attempt, handler, limit)
         finally:

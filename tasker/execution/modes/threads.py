@@ -167,6 +167,7 @@ class ThreadExecutor:
         """Run a handler in a thread and wait for it at most `limit` seconds."""
         if not await self.places.take(attempt, limit):
             return thread_leaked(limit, handler.name)
+        attempt.cancel.began = True
         job = self._start(attempt, handler)
         abandon = partial(self._abandon, attempt, job)
         attempt.cancel.wake = partial(self._stop, abandon)

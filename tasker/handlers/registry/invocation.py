@@ -17,6 +17,7 @@ from tasker.handlers.function_handlers import FunctionHandler, handler_class
 from tasker.handlers.handler_roles import HandlerRole
 from tasker.handlers.registry.discovery import STATE, file_of, import_module, load_file
 from tasker.handlers.registry.resolver import HandlerDefinition
+from tasker.template.effects import EFFECTS
 from tasker.template.plan import StepPlan, TemplateId
 
 if TYPE_CHECKING:
@@ -182,10 +183,29 @@ class ResolvedHandler:
     """Declared role of the handler; None for a class, which may have any role."""
     uses: frozenset[str] = frozenset()
     """Resources that the handler declares."""
+    effect: str | None = None
+    """Effect that the handler declares; None: any."""
 
     def problem(self, step: StepPlan) -> tuple[str, str] | None:
-        """Return the problem of this handler with a step of this type and its fix; None if it fits."""
-        return None if self.role is None else self.role.problem(step.name, step.type)
+        """Return the problem of this handler with a step of this type and effect, and its fix; None if it fits."""
+        problem = None if self.role is None else self.role.problem(step.name, step.type)
+        return problem or effect_problem(self.effect, step)
+
+
+def effect_problem(declared: str | None, step: StepPlan) -> tuple[str, str] | None:
+    """Return the problem of a handler that declares an effect with a step, and its fix; None if both agree.
+
+    The template decides. Whoever finds a lost worker has only the template, so `once` must be in it.
+    """
+    if declared is None or declared == step.effect:
+        return None
+    if declared not in EFFECTS:
+        return f"has the effect {declared!r}", f"declare one of: {', '.join(EFFECTS)}"
+    if step.effect is None and EFFECTS[declared].may_repeat:
+        return None
+    says = f"says `effect: {step.effect}`" if step.effect else "does not say so"
+    problem = f"has the effect `{declared}`, and the template of `{step.name}` {says}"
+    return problem, f"write `effect: {declared}` for `{step.name}` in the template"
 
 
 def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: TemplateId | None = None) -> ResolvedHandler:
@@ -211,7 +231,8 @@ def resolved(
     call = entry if getattr(target, "reuse_instance", True) else _call_fresh(fresh)
     name = f"{source.file or source.module}:{source.qualname}.{method}"
     role = getattr(target, "handler_role", None) if method == "call" else None
-    return ResolvedHandler(_kind(entry), call, name, source, made_here, role, resources_used_by(target))
+    effect = getattr(target, "effect", None)
+    return ResolvedHandler(_kind(entry), call, name, source, made_here, role, resources_used_by(target), effect)
 
 
 def _kind(entry: Callable[..., Any]) -> HandlerKind:

@@ -11,6 +11,7 @@ from tasker.template.rules import (
     compensations,
     conditions,
     declarations,
+    effects,
     failures,
     inputs,
     last_steps,
@@ -37,6 +38,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     conditions.handlers_are_names,
     times.each_limit_once,
     failures.branches_exist,
+    effects.keys_fit_the_effect,
     waits.waits_have_an_end,
 )
 
@@ -73,5 +75,6 @@ def check_rules(
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)
     submissions.places_fit_the_input(graph, document)
+    effects.overrides_fit_the_effect(graph, document)
     declarations.declared(graph, document)
     declarations.every_event_is_published(graph, document)

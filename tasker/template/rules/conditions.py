@@ -21,6 +21,7 @@ OF_HANDLERS = (
     "timeout_seconds",
     "execution",
     "on_worker_lost",
+    "effect",
     "circuit_breaker",
 )
 """Keys that have no effect on a step without a handler."""

@@ -148,7 +148,7 @@ def test_a_lost_step_that_may_run_once_is_left_to_a_person(folder: Path, databas
     assert (code, found["reset"], found["left"], found["status"]) == (1, [], ["once"], "error")
     assert states(task, database_url)["once"] == "error"
     assert text.exit_code == 1
-    assert "once was running when its worker was lost and may run only once (on_worker_lost: fail)" in text.stdout
+    assert "once may run only once, and the outcome of its attempt is unknown" in text.stdout
     assert f"tasker task step reset {task} once" in text.stdout
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound
+from tasker.errors import HandlerLoadError, HandlerMismatch, HandlerNotFound, UsageError
+from tasker.handlers.decorators import step_handler
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.services.workflows.files import check_handlers, load_path, load_plans, load_workflows
 from tasker.services.workflows.handlers import Workflow, load_handlers, load_neighbouring_handlers, require_handlers
@@ -324,3 +325,36 @@ def test_a_plan_is_checked_again_when_its_handlers_change(shop: Path) -> None:
     load_neighbouring_handlers(registry, workflows)
     with pytest.raises(HandlerMismatch):
         require_handlers(registry, workflows[0].plan)
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "says"),
+    [
+        ("once", "", "the template of `charge` does not say so: write `effect: once` for `charge` in the template"),
+        ("once", ", effect: pure", "has the effect `once`, and the template of `charge` says `effect: pure`"),
+        ("pure", ", effect: once", "has the effect `pure`, and the template of `charge` says `effect: once`"),
+    ],
+)
+def test_effect_of_a_handler_that_its_step_does_not_have_is_refused(
+    shop: Path, declared: str, written: str, says: str
+) -> None:
+    template = shop / "workflow.yaml"
+    template.write_text(template.read_text().replace("dependencies: [cart]", "dependencies: [cart]" + written))
+    charge = f'@step_handler("charge", effect="{declared}")\ndef charge():\n    return {{}}\n'
+    assert says in refused(shop, CART + charge)
+
+
+@pytest.mark.parametrize(("declared", "written"), [("once", "once"), ("pure", "pure"), ("transactional", None)])
+def test_effect_of_a_handler_is_that_of_its_step(shop: Path, declared: str, written: str | None) -> None:
+    template = shop / "workflow.yaml"
+    says = f", effect: {written}" if written else ""
+    template.write_text(template.read_text().replace("dependencies: [cart]", "dependencies: [cart]" + says))
+    charge = f'@step_handler("charge", effect="{declared}")\ndef charge():\n    return {{}}\n'
+    (shop / "handlers.py").write_text(HEAD + CART + charge)
+    (plan,) = load_plans(shop)
+    require_handlers(loaded_beside(shop, plan), plan)
+
+
+def test_unknown_effect_of_a_handler_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected an effect, got 'twice'"):
+        step_handler("charge", effect="twice")

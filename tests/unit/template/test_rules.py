@@ -10,10 +10,11 @@ from tests.unit.template.cases import Case
 from tests.unit.template.cases_of_conditions import CONDITIONS
 from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.cases_of_failures import FAILURES
+from tests.unit.template.cases_of_repeats import REPEATS
 from tests.unit.template.cases_of_waits import WAITS
 from tests.unit.template.support import marked, place
 
-CASES = (*cases.CASES, *EFFECTS, *CONDITIONS, *WAITS, *FAILURES)
+CASES = (*cases.CASES, *EFFECTS, *CONDITIONS, *WAITS, *FAILURES, *REPEATS)
 FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T077", "T078", "T086", "T126"}
 """Codes of files, handlers and plugins, which need more than a text."""
 

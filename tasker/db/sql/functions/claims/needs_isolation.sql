@@ -8,5 +8,5 @@ language sql stable as $$
   from (select f.error from tasker.step_failures f
         where f.task_uuid = p_task and f.workflow_step_uuid = p_step
         order by f.failure_id desc limit p_ended) f
-  where f.error->>'error_type' = 'worker_lost'
+  where f.error->>'error_type' = 'worker_lost' or f.error->'metadata'->>'cause' = 'worker_lost'
 $$;

@@ -56,7 +56,7 @@ returns table (step_uuid uuid, name text, once boolean)
 language sql stable
 as $$
   select s.workflow_step_uuid, s.name,
-    ts.on_worker_lost = 'fail' and coalesce(f.error_type = 'worker_lost', false)
+    ts.on_worker_lost = 'fail' and coalesce(f.error_type in ('worker_lost', 'outcome_unknown'), false)
   from tasker.workflow_steps s
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
   left join lateral (select x.error->>'error_type' as error_type, x.error->>'fingerprint' as fingerprint

@@ -1,6 +1,6 @@
 -- Retries a failed task as an operator action: resets every step in `error`, in one transaction. Lost steps
--- that may run only once (on_worker_lost: fail) are left: the effect of their attempt is unknown, so an
--- operator must name them.
+-- that may run only once (effect: once, on_worker_lost: fail) are left: the effect of their attempt is
+-- unknown, so an operator must name them.
 -- Locks: task, then as advance_v1.
 -- p_args: {task, n}.
 -- Returns: as advance_v1, with the previous state of the task and the names of the steps, {state, reset,
@@ -33,7 +33,8 @@ begin
     jsonb_agg(q.name order by q.step) filter (where q.once)
   into v_items, v_reset, v_left from (
     select s.workflow_step_uuid as step, s.name,
-      ts.on_worker_lost = 'fail' and coalesce(f.error_type = 'worker_lost', false) as once
+      ts.on_worker_lost = 'fail'
+        and coalesce(f.error_type in ('worker_lost', 'outcome_unknown'), false) as once
     from tasker.workflow_steps s
     join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
     left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x

@@ -76,7 +76,10 @@ as $$
             then round(extract(epoch from tasker.now() - w.beat_at) * 1000) end,
         'left_ms', (select round(extract(epoch from m.due_at - tasker.now()) * 1000) from tasker.timers m
           where m.subject = i.task_uuid and m.kind = 'd'),
-        'ran_ms', tasker.ran_ms(i.workflow_step_uuid, i.template_id, i.ordinal)))
+        'ran_ms', tasker.ran_ms(i.workflow_step_uuid, i.template_id, i.ordinal), 'began', i.started_at,
+        'progress', (select jsonb_build_object('fraction', p.fraction, 'done', p.done, 'total', p.total,
+          'message', p.message, 'reported_at', p.reported_at) from tasker.step_progress p
+          where p.workflow_step_uuid = i.workflow_step_uuid and p.claim_token = i.claim_token)))
       from item i left join tasker.workers w on w.worker_uuid = i.worker_uuid
       where i.state = 'in_progress' and not tasker.is_suspended(i.state, i.worker_uuid)
         and (i.deadline_at < tasker.now() or w.worker_uuid is null or w.lease_until < tasker.now())),

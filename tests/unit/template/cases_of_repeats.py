@@ -1,0 +1,60 @@
+"""Mistakes in `effect`: keys of a step that contradict it."""
+
+from __future__ import annotations
+
+from tests.unit.template.cases import Case
+from tests.unit.template.support import steps
+
+
+def of(keys: str) -> str:
+    return steps(f"- {{name: b, handler: h, {keys}}}")
+
+
+CALLS = "environments: {production: {steps: [{name: b, retry: {max_attempts: 3}}]}}\n"
+REPEATS = (
+    Case("T023", of("effect: «never»"), "`transactional`", of("effect: pure")),
+    Case("T220", of("effect: once, «retry»: {max_attempts: 3}"), "runs once", of("effect: once")),
+    Case(
+        "T220",
+        of("effect: once, lifecycle: {«max_retries»: 3}"),
+        "runs once",
+        steps("- {name: b, handler: h, effect: once}") + "defaults: {retry: {max_attempts: 3}}\n",
+    ),
+    Case(
+        "T220",
+        steps("- {name: b, handler: h, effect: once}") + CALLS.replace("retry", "«retry»"),
+        "`production`",
+        steps("- {name: b, handler: h, effect: once}") + CALLS.replace("name: b", "name: ALL"),
+    ),
+    Case("T221", of("effect: once, on_worker_lost: «retry»"), "run again", of("effect: once, on_worker_lost: fail")),
+    Case(
+        "T222",
+        of("effect: transactional, execution: {mode: «process»}"),
+        "thread",
+        of("effect: transactional, execution: {mode: thread}"),
+    ),
+    Case(
+        "T223",
+        of("effect: pure, publishes_events: [{name: a.b, delivery_mode: «fast»}]"),
+        "durable",
+        of("effect: pure, publishes_events: [{name: a.b}]"),
+    ),
+    Case(
+        "T224",
+        steps("- {name: a, handler: h, effect: «transactional», for_each: '[1, 2]'}"),
+        "several items",
+        steps("- {name: a, handler: h, effect: once, for_each: '[1, 2]'}"),
+    ),
+    Case(
+        "T224",
+        steps(
+            "- {name: a, handler: h, type: decision, effect: «transactional»}\n"
+            "- {name: b, handler: h, dependencies: [a]}"
+        ),
+        "creates",
+        steps(
+            "- {name: a, handler: h, type: decision, effect: once}\n"
+            "- {name: b, handler: h, dependencies: [a], effect: transactional}"
+        ),
+    ),
+)
