@@ -15,7 +15,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import Coverage, branches_of
+from tasker.simulation.coverage import FAILED, Coverage, Item, branches_of
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
@@ -59,6 +59,8 @@ class Exploration:
     coverage: Coverage
     is_whole: bool
     """False if it stopped after the maximum number of runs."""
+    undone: Mapping[str, tuple[str, ...]]
+    """For each step whose failure starts a compensation, the steps that are then undone, in that order."""
 
 
 class _ForcedCalls:
@@ -114,7 +116,12 @@ def explore(plan: Plan, origins: Mapping[str, str] | None = None, most_runs: int
     explorer = _Explorer(plan, Coverage(plan, origins or {}), most_runs)
     explorer.explore()
     return Exploration(
-        explorer.routes, explorer.runs, tuple(explorer.findings()), explorer.coverage, explorer.runs < most_runs
+        explorer.routes,
+        explorer.runs,
+        tuple(explorer.findings()),
+        explorer.coverage,
+        explorer.runs < most_runs,
+        explorer.undone,
     )
 
 
@@ -123,6 +130,7 @@ class _Explorer:
         self._plan, self.coverage, self._most_runs = plan, coverage, most_runs
         self.routes = self.runs = 0
         self._problems: dict[tuple[str, str], str] = {}
+        self.undone: dict[str, tuple[str, ...]] = {}
         self._joined: dict[str, int] = {}
         """Largest number of parents that a convergence had."""
 
@@ -149,17 +157,32 @@ class _Explorer:
         """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
         for name in names:
             self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: lambda _: _PERMANENT})
+            task = self._try(chosen, {name: lambda _: _PERMANENT})
+            if task is not None and task.phases.outcome is not None:
+                self._fail_undoing(chosen, name, task)
         for pair in combinations(names, 2):
             self._try(chosen, dict.fromkeys(pair, lambda _: _PERMANENT))
 
-    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
+    def _fail_undoing(self, chosen: Mapping[str, Choice], failed: str, task: SimulatedTask) -> None:
+        """Run the failure of one step again, with each compensation failing that has not failed in another run."""
+        undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+        undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+        self.undone.setdefault(failed, tuple(str(step.plan.undoes) for step in undoing))
+        for undo in (step.name for step in undoing if Item(step.name, FAILED) not in self.coverage.shown):
+            self._try(chosen, {failed: lambda _: _PERMANENT, undo: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._try(chosen, {failed: lambda _: _PERMANENT, undo: lambda _: _PERMANENT})
+
+    def _try(
+        self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
+    ) -> SimulatedTask | None:
+        """Run one way with failures; None once there were as many runs as are allowed."""
         if self.runs >= self._most_runs:
-            return
+            return None
         self.runs += 1
         task = self._run(_ForcedCalls(chosen, failing))
         self.coverage.add(task)
         self._look(task, chosen)
+        return task
 
     def _run(self, calls: _ForcedCalls) -> SimulatedTask:
         task = SimulatedTask(self._plan, {}, calls, at=_START)
