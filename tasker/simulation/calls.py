@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from tasker.engine.retry import with_unknown_outcome
+from tasker.engine.states.step import StepState
 from tasker.errors import ResolutionError, UsageError
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze
 from tasker.execution.attempt.call import call_blocking
@@ -235,6 +236,7 @@ class StepCalls:
             inputs=step.batch,
             checkpoint={AGAIN_KEY: dict(step.again)} if step.again else None,
             failures=_failures_above(task, step),
+            outcome=task.phases.at_rest(),
             ends_at=None if left is None else monotonic() + left / 1000,
         )
         return Attempt(
@@ -301,6 +303,9 @@ def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms:
 
 def _failures_above(task: SimulatedTask, step: SimulatedStep) -> dict[str, dict[str, Any]] | None:
     """Return the failures of the steps above without which the task went on, as a handler asks for them."""
+    if step.plan.is_late:  # it reads every failure
+        forward = (other for other in task.steps.values() if not other.plan.is_late)
+        return {other.name: _error_of(other) for other in forward if other.settled or other.state is StepState.ERROR}
     names = task.plan.above.of(step.plan.name)
     gone = [other for name in names for other in task.instances(name) if other.settled is not None]
     return {other.name: _error_of(other) for other in gone} or None

@@ -15,7 +15,15 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
+from tasker.simulation.coverage import (
+    APPROVED,
+    FAILED,
+    Coverage,
+    Item,
+    branches_of,
+    decisions_of,
+    is_decided_by_persons,
+)
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.samples import sample
@@ -64,6 +72,8 @@ class Exploration:
     coverage: Coverage
     is_whole: bool
     """False if it stopped after the maximum number of runs."""
+    undone: Mapping[str, tuple[str, ...]]
+    """For each step whose failure starts a compensation, the steps that are then undone, in that order."""
 
 
 class _ForcedCalls:
@@ -131,7 +141,12 @@ def explore(plan: Plan, origins: Mapping[str, str] | None = None, most_runs: int
     explorer = _Explorer(plan, Coverage(plan, origins or {}), most_runs)
     explorer.explore()
     return Exploration(
-        explorer.routes, explorer.runs, tuple(explorer.findings()), explorer.coverage, explorer.runs < most_runs
+        explorer.routes,
+        explorer.runs,
+        tuple(explorer.findings()),
+        explorer.coverage,
+        explorer.runs < most_runs,
+        explorer.undone,
     )
 
 
@@ -140,6 +155,7 @@ class _Explorer:
         self._plan, self.coverage, self._most_runs = plan, coverage, most_runs
         self.routes = self.runs = 0
         self._problems: dict[tuple[str, str], str] = {}
+        self.undone: dict[str, tuple[str, ...]] = {}
         self._joined: dict[str, int] = {}
         """Largest number of parents that a convergence had."""
 
@@ -173,15 +189,25 @@ class _Explorer:
     def _fail_below(
         self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
     ) -> None:
-        """Let the steps fail, too, that exist only because a step has failed."""
-        steps = {} if task is None else task.steps
-        for further in {step.plan.name: None for step in steps.values() if step.plan.name not in known}:
-            self._try(chosen, {name: _for_good, further: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: _for_good, further: _for_good})
+        """Let the steps fail, too, that exist only because a step has failed; each compensation in one run only."""
+        if task is None:
+            return
+        if task.phases.outcome is not None:
+            undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+            undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+            self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
+        for further in {
+            step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in known
+        }.values():
+            if further.undoes is not None and Item(further.name, FAILED) in self.coverage.shown:
+                continue
+            self._try(chosen, {name: _for_good, further.name: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._try(chosen, {name: _for_good, further.name: _for_good})
 
     def _try(
         self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
     ) -> SimulatedTask | None:
+        """Run one way with failures; None once there were as many runs as are allowed."""
         if self.runs >= self._most_runs:
             return None
         self.runs += 1

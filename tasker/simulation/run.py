@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
@@ -24,8 +24,9 @@ from tasker.engine.states.task import TERMINAL, StepCounts, TaskState, task_path
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
 from tasker.simulation.gates import gates_of
+from tasker.simulation.phases import Phases
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
-from tasker.simulation.times import end_of_wait, start_of
+from tasker.simulation.times import start_of, wait_ends
 from tasker.template.failure_words import SKIPPED
 from tasker.template.plan import Plan
 
@@ -60,8 +61,8 @@ class SimulatedTask:
     ) -> None:
         self.plan, self.values, self.at = plan, values, at
         self.steps: dict[str, SimulatedStep] = {}
-        self.state, self.path = _T.PENDING, [_T.PENDING]
-        self.now = 0
+        self.state, self.path, self.now = _T.PENDING, [_T.PENDING], 0
+        self.phases = Phases(plan, self.steps)
         self.warnings: list[str] = []
         self._call, self._random, self._limits = call, random, limits
         self._free = slots if slots is not None else MOST_ATTEMPTS
@@ -118,7 +119,7 @@ class SimulatedTask:
     def left_ms(self) -> int | None:
         """Time until the deadline of the task; None without one."""
         deadline = self.plan.deadline_seconds
-        return None if deadline is None else round(deadline * 1000) - self.now
+        return None if deadline is None or self.phases.phase is not None else round(deadline * 1000) - self.now
 
     def _place(self, steps: Iterable[SimulatedStep]) -> int:
         """Make steps ready to run, each once its time has come; return how many of them were placed."""
@@ -150,21 +151,15 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = self._call(self, step) if step.plan.is_ended_by_others else self._wait_ends(step.plan.wait)
+        ends = (
+            self._call(self, step)
+            if step.plan.is_ended_by_others
+            else wait_ends(step.plan.wait, self.at + timedelta(milliseconds=self.now), self.values, self.steps)
+        )
         if ends is None:
             return
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
-
-    def _wait_ends(self, wait: Mapping[str, Any]) -> AttemptOutcome:
-        """Return when a wait ends, and what its step then comes to."""
-        began = self.at + timedelta(milliseconds=self.now)
-        ends = end_of_wait(wait, began, self.values, self.steps)
-        if isinstance(ends, str):
-            return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
-        return AttemptOutcome(
-            {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
-        )
 
     def _begins_at(self, step: SimulatedStep) -> int | Failure:
         """Return the time before which the step does not start, or why it never does."""
@@ -369,6 +364,8 @@ class SimulatedTask:
         self._evaluate(1)
 
     def _deadline_passed(self) -> None:
+        if self.phases.phase is not None:
+            return
         failure = Failure("the deadline of the task has passed", "deadline_exceeded", retryable=False)
         for step in list(self.steps.values()):
             if step.state in _FINISHED or (step.state is _S.PENDING and step.unmet):
@@ -392,8 +389,10 @@ class SimulatedTask:
         for step in self.steps.values():
             if step.state not in _FINISHED:
                 self._walk(step, CHANGES["cancel"].by_state[step.state])
-        self.state = _T.CANCELLED
-        self.path.append(self.state)
+                self._failed += 1
+        self._active, self.phases.cancelled = 0, True
+        self._held.clear()
+        self._evaluate(0)
 
     def _walk(self, step: SimulatedStep, path: StepPath) -> None:
         step.path += path[1:]
@@ -402,7 +401,12 @@ class SimulatedTask:
     def _evaluate(self, started: int) -> None:
         held, failed, active = len(self._held), self._failed, self._active
         counts = StepCounts(len(self.steps), self._done, failed, 0, active, self._retrying, held)
-        states = task_path(self.state, task_target(self.state, counts, started)) or ()
-        if states:
-            self.path += states
-            self.state = states[-1]
+        target = task_target(self.state, counts, started)
+        new = self.phases.next(target) if target in TERMINAL else None
+        if target in TERMINAL:
+            target = self.phases.end(target) if new is None else _T.WAITING_FOR_DEPENDENCIES
+        self.path += task_path(self.state, target) or ()
+        self.state = self.path[-1]
+        if new is not None:
+            made = [self._add(each) for each in new]
+            self._evaluate(self._place([step for step in made if not step.unmet]))

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tasker.simulation.steps import SimulatedStep
+from tasker.handlers.claims import Failure
+from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.plan import StepPlan
 
 
@@ -40,17 +41,6 @@ def start_of(
         return now
     begins = start_time(step.not_before, values, steps)
     return begins if isinstance(begins, str) else round((begins - at) / timedelta(milliseconds=1))
-
-
-def end_of_wait(
-    wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
-) -> datetime | str:
-    """Return when a wait that began then ends, or the reason why it never does."""
-    if (seconds := wait.get("for_seconds")) is not None:
-        return began + timedelta(seconds=seconds)
-    if "next" in wait["until"]:
-        return next_calendar_time(wait["until"], began)
-    return start_time(wait["until"], values, steps)
 
 
 def value_at(
@@ -91,3 +81,20 @@ def _is_named(word: str, day: datetime) -> bool:
         case "month":
             return day.day == 1
     return day.strftime("%A").lower() == word
+
+
+def wait_ends(
+    wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> AttemptOutcome:
+    """Return when a wait ends that began at a time, and what its step then comes to."""
+    if (seconds := wait.get("for_seconds")) is not None:
+        ends: datetime | str = began + timedelta(seconds=seconds)
+    elif "next" in wait["until"]:
+        ends = next_calendar_time(wait["until"], began)
+    else:
+        ends = start_time(wait["until"], values, steps)
+    if isinstance(ends, str):
+        return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
+    return AttemptOutcome(
+        {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
+    )

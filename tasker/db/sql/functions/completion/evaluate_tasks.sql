@@ -17,7 +17,8 @@ $$;
 create or replace function tasker.starts_compensation(p_task uuid) returns boolean
 language sql stable as $$
   select coalesce(bool_or(ts.gates & 8192 <> 0), false)
-    and not coalesce(bool_or(ts.on_worker_lost = 'fail' and f.error_type = 'worker_lost'), false)
+    and not coalesce(bool_or(ts.on_worker_lost = 'fail' and f.error_type in ('worker_lost',
+      'outcome_unknown')), false)
   from tasker.workflow_steps s
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
   left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x
