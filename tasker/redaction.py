@@ -286,22 +286,41 @@ def marks(schema: Any) -> bool:
 
 def redact_by_schema(schema: Schema | None, value: Any, secrets: set[str] | None = None) -> Any:
     """Return the value with sensitive parts replaced; their texts are added to `secrets`."""
+    known = set() if secrets is None else secrets
+
+    def redact(value: Any, place: str, schemas: Sequence[Schema]) -> str:
+        known.update(texts_of(value))
+        return REDACTED
+
+    return replace_sensitive(schema, value, redact)
+
+
+Replace = Callable[[Any, str, Sequence[Schema]], Any]
+"""Returns what stands for a sensitive value, given the value, its place and the schemas that apply to it."""
+
+
+def replace_sensitive(schema: Schema | None, value: Any, replace: Replace, place: str = "") -> Any:
+    """Return the value with each sensitive part replaced by what `replace` returns; `place` is that of the value."""
     if schema is None or not marks(schema):
         return value
-    return _redact([schema], schema, value, set() if secrets is None else secrets)
+    return _replaced([schema], schema, value, replace, place)
 
 
-def _redact(schemas: Sequence[Any], root: Schema, value: Any, secrets: set[str]) -> Any:
+def _replaced(schemas: Sequence[Any], root: Schema, value: Any, replace: Replace, place: str) -> Any:
     every = list(_expanded(schemas, root, set()))
     if any(schema.get(MARK, False) is not False for schema in every):
-        secrets.update(_texts(value))
-        return REDACTED
+        return replace(value, place, every)
     if not every:
         return value
     if isinstance(value, Mapping):
-        return {key: _redact([*_of_property(every, key)], root, item, secrets) for key, item in value.items()}
+        return {
+            key: _replaced([*_of_property(every, key)], root, item, replace, f"{place}.{key}")
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_redact([*_of_item(every, index)], root, item, secrets) for index, item in enumerate(value)]
+        return [
+            _replaced([*_of_item(every, index)], root, item, replace, f"{place}[]") for index, item in enumerate(value)
+        ]
     return value
 
 
@@ -348,12 +367,13 @@ def _of_item(schemas: Iterable[Schema], index: int) -> Iterator[Any]:
         yield schema.get("unevaluatedItems")
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_of(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers in a value, as texts."""
     if isinstance(value, Mapping):
         for item in value.values():
-            yield from _texts(item)
+            yield from texts_of(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _texts(item)
+            yield from texts_of(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tasker.lazy import names_of
 
 if TYPE_CHECKING:
+    from tasker.handlers.again import AgainIn, AgainWhen, again_in, again_when
     from tasker.handlers.api_handler import APIHandler, ApiHandler, ApiStepHandler
     from tasker.handlers.batch_arithmetic import Batches
     from tasker.handlers.builtin import BuiltinHandler
@@ -26,20 +27,14 @@ if TYPE_CHECKING:
         uses,
     )
     from tasker.handlers.http.response import APIMixin, ApiResponse
-    from tasker.handlers.step_handler import (
-        AgainIn,
-        BaseStepHandler,
-        CheckpointYield,
-        StepHandler,
-        again_in,
-        checkpoint_yield,
-    )
+    from tasker.handlers.step_handler import BaseStepHandler, CheckpointYield, StepHandler, checkpoint_yield
     from tasker.template.builtin import BuiltinStep
 
 __all__ = [
     "APIHandler",
     "APIMixin",
     "AgainIn",
+    "AgainWhen",
     "ApiHandler",
     "ApiResponse",
     "ApiStepHandler",
@@ -55,6 +50,7 @@ __all__ = [
     "FunctionalHandler",
     "StepHandler",
     "again_in",
+    "again_when",
     "api_handler",
     "batch_aggregator",
     "batch_analyzer",
@@ -71,9 +67,8 @@ __getattr__ = names_of(
     __name__,
     {
         "tasker.handlers.api_handler": "APIHandler ApiHandler ApiStepHandler",
-        "tasker.handlers.step_handler": (
-            "AgainIn BaseStepHandler StepHandler CheckpointYield again_in checkpoint_yield"
-        ),
+        "tasker.handlers.again": "AgainIn AgainWhen again_in again_when",
+        "tasker.handlers.step_handler": "BaseStepHandler StepHandler CheckpointYield checkpoint_yield",
         "tasker.handlers.decisions": "DecisionHandler BatchConfig Decision DecisionMixin",
         "tasker.handlers.batch_arithmetic": "Batches",
         "tasker.handlers.builtin": "BuiltinHandler",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tasker.lazy import names_of
 
 if TYPE_CHECKING:
+    from tasker.handlers.again import AwaitedEvent
     from tasker.handlers.batch_outcomes import (
         BatchAggregationResult,
         BatchAnalyzerOutcome,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tasker.handlers.results import ErrorType, ResultStatus, StepHandlerCallResult, StepHandlerResult
 
 __all__ = [
+    "AwaitedEvent",
     "BatchAggregationResult",
     "BatchAnalyzerOutcome",
     "BatchMetadata",
@@ -65,6 +67,7 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {
+        "tasker.handlers.again": "AwaitedEvent",
         "tasker.handlers.batch_outcomes": (
             "BatchAggregationResult aggregate_batch_results BatchAnalyzerOutcome "
             "BatchProcessingOutcome CreateBatchesOutcome NoBatchesOutcome create_batches "

@@ -11,12 +11,13 @@ import time
 from typing import Any
 
 from tasker.errors import StepExecutionError
+from tasker.handlers.again import AgainIn, AgainWhen
 from tasker.handlers.claims import Failure
 from tasker.handlers.normalize import failure_from_exception, failure_from_result, to_result
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.handlers.registry.resolver import HandlerDefinition
 from tasker.handlers.results import StepHandlerResult
-from tasker.handlers.step_handler import AgainIn, CheckpointYield
+from tasker.handlers.step_handler import CheckpointYield
 from tasker.template.plan import TemplateId
 from tasker_core.event_bridge import AnnouncedStep, EventBridge, EventNames, checkpoint_event
 from tasker_core.types.context import EventContext
@@ -68,6 +69,9 @@ class StepExecutionSubscriber:
             return
         except AgainIn as stop:  # the reader of the event calls the step again
             result = Failure(str(stop), "again_in", True, retry_after=stop.seconds)
+        except AgainWhen as stop:  # whoever sends steps as events knows of no waits
+            message = f"{stop}: only a worker of Tasker can wait for it"
+            result = Failure(message, "again_when_unsupported", False)
         except Exception as error:
             self._bridge.publish(EventNames.HANDLER_ERROR, event, error)
             result = failure_from_exception(error)

@@ -17,11 +17,13 @@ from tasker.services.incoming_events import SendOptions, send_in
 from tasker.services.operators.pauses import PauseOptions, PauseTarget
 from tasker.services.submission.check import check_priority
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS, CallerSubmission
+from tasker.services.submission.parents import is_within_handler, within_handler
 from tasker.services.submission.starts import start_item
 from tasker.services.submission.submit import OnDuplicate, Submission, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.end_listeners import remaining_seconds, submission_deadline
 from tasker.services.tasks.read import checked
 from tasker.template.plan import Plan
+from tasker.views.approvals import CountedVote
 from tasker.views.incoming_events import SentEvent
 from tasker.views.tasks import TaskReport
 
@@ -59,7 +61,10 @@ class App(AppLifecycle):
         registered template; `options` are those of `Submission` (priority, run_at, delay ...). Handlers beside a
         template file are loaded; `submissions` creates tasks without loading or serving anything. A task of the same
         identity raises an error, or is returned with `on_duplicate="return"`. `awaited`: this program will wait for the
-        task, so the process that ends it notifies this program. Raises `TemplateError`, `HandlerNotFound`,
+        task, so the process that ends it notifies this program.
+
+        Within a handler the task is a child of its step: the handler's next attempt gets the same task, whatever
+        `on_duplicate` says. Two tasks with the same input need a `key` each. Raises `TemplateError`, `HandlerNotFound`,
         `InputInvalid`, `DuplicateTask` with the `task_uuid` of the existing task.
         """
         starter = None if self._runtime is None else self._runtime.starter
@@ -82,10 +87,8 @@ class App(AppLifecycle):
         if self._runtime is not None:
             self._runtime.worker.slots.reserve_for_submission()  # before the namespace of a first task is polled
         plan = await self.plan(target, template=template, environment=environment)
-        request, registration = (
-            Submission({} if context is None else context, **options),
-            self._waiters.register(awaited),
-        )
+        request = within_handler(Submission({} if context is None else context, **options))
+        registration = self._waiters.register(awaited)
         submitted = await self._submitter.submit(
             plan, request, force=True, on_duplicate=on_duplicate, waiter=registration.waiter, starter=starter
         )
@@ -108,7 +111,9 @@ class App(AppLifecycle):
         """
         plan = await self.plan(target, **options)
         registration = self._waiters.register(awaited)
-        submissions = [request if isinstance(request, Submission) else Submission(request) for request in requests]
+        submissions = [
+            within_handler(request if isinstance(request, Submission) else Submission(request)) for request in requests
+        ]
         submitted = await self._submitter.submit_many(plan, submissions, force=True, waiter=registration.waiter)
         self._waiters.submitted(registration, submitted)
         self._wake()
@@ -143,6 +148,24 @@ class App(AppLifecycle):
         """
         return await self.incoming_events.send(namespace, name, payload, **options)
 
+    async def decide(
+        self,
+        task_uuid: str,
+        step: str,
+        decision: str,
+        *,
+        by: str,
+        form: Mapping[str, Any] | None = None,
+        comment: str = "",
+    ) -> CountedVote:
+        """Approve or reject a step that waits for persons (`type: approval`), as the person `by`.
+
+        `decision` is `approved` or `rejected`. The program vouches for the person: permissions in the step's `from`
+        are not checked, names are. Raises `UsageError`, `InputInvalid`, `NotPermitted`, `ApprovalNotFound`, and
+        `ApprovalDecided` for a second vote of a person and after the end.
+        """
+        return await self.approvals.decide(task_uuid, step, decision, actor=by, form=form, comment=comment)
+
     async def send_event_in(
         self,
         connection: Any,
@@ -172,7 +195,7 @@ class App(AppLifecycle):
     ) -> Callable[[CallerTransaction, float], SubmissionResult]:
         """Prepare `submit_in` up to the write; the template is registered in a transaction of its own."""
         plan = await self.plan(target, template=template, environment=environment)
-        request = Submission({} if context is None else context, **options)
+        request = within_handler(Submission({} if context is None else context, **options))
         if not start_item(request.run_at, request.delay):  # a task that begins later adds no load yet
             await self.admission.require(plan, priority=check_priority(request.priority, plan.priority))
         plan = (await self.plans.pinned(plan, force=True)).plan
@@ -196,11 +219,13 @@ class App(AppLifecycle):
         """Create a task, wait for its end and return the report with all results.
 
         `timeout` is in seconds, for both together: a `TimeoutError` says whether the task continues, or may not have
-        been created. Without an `idempotency_key` every run is a new task under any identity strategy.
+        been created. Without an `idempotency_key` every run is a new task under any identity strategy; within a handler
+        it is that of its step, as in `submit`.
         Raises the errors of `submit` and `wait`.
         """
         key = options.get("idempotency_key")
-        options["idempotency_key"] = key = new_task_uuid() if key is None else key
+        if key is None and not is_within_handler():
+            options["idempotency_key"] = key = new_task_uuid()
         with nullcontext() if self._runtime is None else self._runtime.whole_run() as seen:
             async with submission_deadline(timeout, key) as limit:
                 submitted = await self._create(target, context, seen, **options)

@@ -30,6 +30,7 @@ from tasker.process.heartbeat import end_dead_leases
 from tasker.process.releases import Repairs
 from tasker.process.stopping import STOP_GRACE_SECONDS, to_its_end
 from tasker.resilience.breakers import Breakers
+from tasker.services.approvals import Approvals
 from tasker.services.audit import AuditLog
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
@@ -123,6 +124,7 @@ class AppLifecycle:
     events = requires_start[TaskEvents]()
     domain_events = service[DomainEventLog]()
     incoming_events = service[IncomingEvents]()
+    approvals = service[Approvals]()
     template_texts = requires_start[TemplateTexts]()
     queues = requires_start[Queues]()
     submissions = requires_start[Submissions]()

@@ -22,6 +22,7 @@ from tasker.orchestration.sweep import SweepSettings
 from tasker.process.connections import Resources
 from tasker.process.releases import Repairs
 from tasker.resilience.breaker import GuardedCircuit
+from tasker.services.approvals import Approvals
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -93,6 +94,11 @@ class Services:
         return IncomingEvents(self.engine, self.plans)
 
     @cached_property
+    def approvals(self) -> Approvals:
+        """Approvals."""
+        return Approvals(self.engine, self.plans, self.redaction)
+
+    @cached_property
     def domain_events(self) -> DomainEventLog:
         """Log of domain events."""
         return DomainEventLog(self.connection)
@@ -118,7 +124,7 @@ def _submitter(
     limits = SubmissionLimits(engine, configuration.tenants, configuration.http.max_submits_per_minute)
     most, window = configuration.context_limit_bytes, settings.limits.enqueue_window
     more: dict[str, Any] = {"window": window, "context_limit_bytes": most, "admission": admission, "limits": limits}
-    return Submitter(engine, plans, new_task_uuid, **more)
+    return Submitter(engine, plans, new_task_uuid, **more, max_depth=settings.limits.max_task_depth)
 
 
 @asynccontextmanager

@@ -45,6 +45,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "events": sync_services.SyncEvents,
     "domain_events": sync_services.SyncDomainEvents,
     "incoming_events": sync_services.SyncIncomingEvents,
+    "approvals": sync_services.SyncApprovals,
     "template_texts": sync_services.SyncTemplateTexts,
     "queues": sync_services.SyncQueues,
     "submissions": sync_services.SyncSubmissions,
@@ -86,6 +87,7 @@ class SyncApp(SyncWrapper[App]):
     events = requires_start[sync_services.SyncEvents]()
     domain_events = requires_start[sync_services.SyncDomainEvents]()
     incoming_events = requires_start[sync_services.SyncIncomingEvents]()
+    approvals = requires_start[sync_services.SyncApprovals]()
     template_texts = requires_start[sync_services.SyncTemplateTexts]()
     queues = requires_start[sync_services.SyncQueues]()
     submissions = requires_start[sync_services.SyncSubmissions]()
@@ -175,6 +177,7 @@ class SyncApp(SyncWrapper[App]):
 
     submit = sync_method(App.submit)
     send_event = sync_method(App.send_event)
+    decide = sync_method(App.decide)
     submit_many = sync_method(App.submit_many)
     _prepare_submission = sync_method(App._prepare_submission)
     run = sync_method(App.run)

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from tasker.app.sync_wrapper import SyncWrapper, iterate, sync_iterator, sync_method
 from tasker.engine.plans import PlanStore
 from tasker.process.releases import Repairs
+from tasker.services.approvals import Approvals
 from tasker.services.database import DatabaseSizes, RetentionService
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -74,6 +75,14 @@ class SyncPlans(SyncWrapper[PlanStore]):
     registered = sync_method(PlanStore.registered)
     newest = sync_method(PlanStore.newest)
     count = sync_method(PlanStore.count)
+
+
+class SyncApprovals(SyncWrapper[Approvals]):
+    """Sync wrapper of `Approvals`."""
+
+    list = sync_method(Approvals.list)
+    get = sync_method(Approvals.get)
+    decide = sync_method(Approvals.decide)
 
 
 class SyncLimits(SyncWrapper[Limits]):

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from tasker.clock import new_task_uuid
 from tasker.db.caller_transaction import CallerTransaction, caller_transaction, in_caller_transaction
 from tasker.services.submission.in_transaction import LOCK_TIMEOUT_SECONDS, CallerSubmission, sending_backend
+from tasker.services.submission.parents import within_handler
 from tasker.services.submission.submit import DraftFactory, Submission, SubmissionOptions, SubmissionResult
 from tasker.services.workflows.target_plans import plan_in
 from tasker.settings.addresses import DEFAULT_BACKEND
@@ -36,7 +37,7 @@ def submit_in(
     Raises `TemplateError`, `InputInvalid`, `DuplicateTask`; `UsageError` if `connection` is not a transaction, and for
     a backend that sends after the commit (use `App.submit_in`); `DatabaseError` if a lock is not available in time.
     """
-    request = Submission({} if context is None else context, **options)
+    request = within_handler(Submission({} if context is None else context, **options))
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return submit(caller_transaction(connection))
 
@@ -53,7 +54,7 @@ async def submit_in_async(
     **options: Unpack[SubmissionOptions],
 ) -> SubmissionResult:
     """Create a task in the transaction of a SQLAlchemy AsyncConnection or AsyncSession; see `submit_in`."""
-    request = Submission({} if context is None else context, **options)
+    request = within_handler(Submission({} if context is None else context, **options))
     submit = _submission(target, request, template, environment, backend, lock_timeout)
     return await in_caller_transaction(connection, submit)
 

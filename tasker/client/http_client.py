@@ -17,6 +17,7 @@ from tasker.client.calls.templates import TemplateCalls
 from tasker.client.connection import HttpConnection, Retries
 from tasker.client.servers import ServerAddress
 from tasker.operations.analytics import AnalyticsOperations
+from tasker.operations.approvals import ApprovalOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.fleet import FleetOperations
 from tasker.operations.schedules import ScheduleOperations
@@ -31,6 +32,7 @@ class HttpClient(
     ServerStateCalls,
     DomainEventCalls,
     AnalyticsOperations,
+    ApprovalOperations,
     DeadLetterOperations,
     FleetOperations,
     ScheduleOperations,

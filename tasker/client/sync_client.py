@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from tasker.app.sync_wrapper import LoopThread, SyncWrapper, sync_iterator, sync_method, with_parameters_of
 from tasker.client.http_client import HttpClient
 from tasker.operations.analytics import AnalyticsOperations
+from tasker.operations.approvals import ApprovalOperations
 from tasker.operations.dead_letters import DeadLetterOperations
 from tasker.operations.events import EventOperations
 from tasker.operations.fleet import FleetOperations
@@ -24,6 +25,7 @@ R = TypeVar("R")
 class SyncHttpClient(
     SyncCaller,
     AnalyticsOperations,
+    ApprovalOperations,
     DeadLetterOperations,
     EventOperations,
     FleetOperations,

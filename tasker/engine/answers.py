@@ -159,6 +159,9 @@ class SubmitAnswer(AdvanceResult):
     debounced: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """The same for those that were merged into a task with the same debounce key."""
 
+    too_deep: frozenset[str] = frozenset()
+    """Tasks that were not created because they would be too many links below the first task of their line."""
+
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
         forgotten = bool(answer.get("forgotten"))
@@ -168,6 +171,7 @@ class SubmitAnswer(AdvanceResult):
             "forgotten": forgotten,
             "running": answer.get("running") or {},
             "debounced": answer.get("debounced") or {},
+            "too_deep": frozenset(answer.get("too_deep") or ()),
         }
 
 

@@ -94,6 +94,8 @@ class TaskInputs:
     """Deadline of the task by this machine's monotonic clock, or None."""
     failures: Mapping[str, Mapping[str, Any]] | None = None
     """Errors of the steps that the task goes on without, by name."""
+    outcome: Mapping[str, Any] | None = None
+    """Outcome of a task at rest, for the steps of `finally` (`tasker.outcome_at_rest`)."""
     uses: int = 0
     """Number of steps started with this object."""
 
@@ -104,7 +106,15 @@ class TaskInputs:
         trace = TraceContext(**trace) if trace else None
         left_ms = row.get("left_ms")
         ends_at = None if left_ms is None else monotonic() + left_ms / 1000
-        return cls(row["context"], row["correlation"], trace, results, ends_at=ends_at, failures=row.get("failures"))
+        return cls(
+            row["context"],
+            row["correlation"],
+            trace,
+            results,
+            ends_at=ends_at,
+            failures=row.get("failures"),
+            outcome=row.get("outcome"),
+        )
 
 
 Inputs: TypeAlias = Mapping[str, TaskInputs]

@@ -69,6 +69,16 @@ def fire_identity(schedule_uuid: str, kind: str, fire_at: datetime) -> str:
     return _digest("trigger" if kind == "trigger" else "schedule", schedule_uuid, fire_at.astimezone(UTC).isoformat())
 
 
+def handler_identity(step_uuid: str, plan_key: str, context: Mapping[str, Any], key: str | None) -> str:
+    """Return the identity of a submission within the handler of a step, the same in each of its attempts.
+
+    `plan_key` has no version: the next attempt may know a newer one. Without a `key` the context decides. Raises
+    `NotStorable` for a context that is not JSON.
+    """
+    content = ["context", canonical_json(context)] if key is None else ["key", key]
+    return _digest("handler", plan_key, json.dumps([step_uuid, *content], separators=(",", ":")))
+
+
 def canonical_json(value: Any) -> str:
     """Return JSON that is identical for equal data: keys sorted, no white space, arrays in their order.
 

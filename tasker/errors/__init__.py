@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tasker.errors.base import TaskerError
 from tasker.errors.engine import (
+    ApprovalDecided,
+    ApprovalNotFound,
     BackendUnavailable,
     CircuitBreakerOpen,
     ConnectionLost,
@@ -31,6 +33,7 @@ from tasker.errors.engine import (
     StatementTimeout,
     StepNotFound,
     TaskNotFound,
+    TaskTooDeep,
     TemplateError,
     TemplateNotFound,
     TooManyConnections,
@@ -79,6 +82,8 @@ from tasker.errors.resolution import (
 )
 
 __all__ = [
+    "ApprovalDecided",
+    "ApprovalNotFound",
     "AuthenticationError",
     "AuthorizationError",
     "BackendUnavailable",
@@ -134,6 +139,7 @@ __all__ = [
     "StepExecutionError",
     "StepNotFound",
     "TaskNotFound",
+    "TaskTooDeep",
     "TaskerError",
     "TemplateError",
     "TemplateNotFound",

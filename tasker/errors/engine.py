@@ -143,6 +143,13 @@ class IdempotencyKeyReused(DuplicateTask):
         return {"problems": [_plain(item) for item in self.problems] or None}
 
 
+class TaskTooDeep(TaskerError):
+    """Error raised if a step starts a task too many links below the first task of its line; it was not created."""
+
+    retryable: bool = False
+    error_type = "task_too_deep"
+
+
 class Overloaded(TaskerError):
     """Error raised if new work is refused for `retry_after` seconds. Nothing was created."""
 
@@ -174,6 +181,33 @@ class ScheduleNotFound(TaskerError):
 
     retryable: bool = False
     error_type = "schedule_not_found"
+
+
+class ApprovalNotFound(TaskerError):
+    """Error raised if the task has no such approval, or has not come to it."""
+
+    retryable: bool = False
+    error_type = "approval_not_found"
+
+
+class ApprovalDecided(TaskerError):
+    """Error raised if a person has decided already, or an approval is over; nothing was changed.
+
+    `outcome` is what it ended as, None while it is open; `votes` are those that count: `by`, `decision`, `at`.
+    """
+
+    retryable: bool = False
+    error_type = "approval_decided"
+
+    def __init__(
+        self, message: str, *, outcome: str | None = None, votes: Sequence[Mapping[str, Any]] = (), **fields: Any
+    ) -> None:
+        super().__init__(message, **fields)
+        self.outcome, self.votes = outcome, list(votes)
+
+    def details(self) -> Mapping[str, Any]:
+        """Return what was decided."""
+        return {"outcome": self.outcome, "votes": self.votes or None}
 
 
 class DeadLetterNotFound(TaskerError):

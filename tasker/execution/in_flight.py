@@ -20,7 +20,7 @@ from tasker.execution.attempt.attempt import (
     ClaimReleased,
 )
 from tasker.execution.settings import WorkerSettings
-from tasker.handlers.claims import KEPT_EVENTS, Claim
+from tasker.handlers.claims import KEPT_EVENTS, Claim, Suspension
 
 
 @dataclass(slots=True, eq=False)
@@ -130,13 +130,16 @@ class InFlightClaims:
 class ReleasedClaim:
     """A claim that is released without using an attempt; `note` has the reason, `delay_ms` defers its step.
 
-    `snoozes`: the handler asked for the delay, and may do so that often.
+    `snoozes`: the handler asked for the delay, and may do so that often; `state` is for its next call. `suspension`:
+    the handler waits for an event.
     """
 
     claim: Claim
     note: Mapping[str, str]
     delay_ms: int | None = None
     snoozes: int | None = None
+    state: Mapping[str, Any] | None = None
+    suspension: Suspension | None = None
 
 
 def _described(claim: Claim, handler: str) -> str:

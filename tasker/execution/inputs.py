@@ -53,7 +53,7 @@ class InputCache:
         for task_uuid, task in inputs.items():
             if (known := self._tasks.setdefault(task_uuid, task)) is not task:
                 known.results.update(task.results)
-                known.failures = task.failures
+                known.failures, known.outcome = task.failures, task.outcome
                 known.ends_at = task.ends_at  # an operator may have continued the task after its deadline
             self._tasks.move_to_end(task_uuid)
         while len(self._tasks) > max(self._limit, len(inputs)):
@@ -102,7 +102,7 @@ class InputCache:
         have completed here.
         """
         task = self._tasks.get(task_uuid)
-        if task is None:
+        if task is None or step.at_rest:  # only the database knows how the other steps ended
             return False
         self._tasks.move_to_end(task_uuid)  # marks it as recently used, since learning other tasks evicts
         above, results = plan.above.of(step.name), task.results

@@ -27,6 +27,7 @@ from tasker.execution.attempt.attempt import (
     ClaimDeferred,
     ClaimReleased,
     ClaimSnoozed,
+    ClaimSuspended,
     NoCapacity,
     UnreportedEnd,
 )
@@ -292,6 +293,7 @@ class Worker:
             began_at=_first_attempt(row, step),
             trace_of=self._trace_of,
             failures=task.failures,
+            outcome=task.outcome,
         )
 
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:
@@ -350,10 +352,12 @@ class Worker:
             return self._give_back(running, end, attempt)
         if isinstance(end, ClaimDeferred):
             note = {"reason": end.reason} if end.reason else {}
-            snoozes = end.limit if isinstance(end, ClaimSnoozed) else None
-            if snoozes is not None:
-                self.metrics.snoozed(attempt.plan, attempt.step)
-            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, snoozes))
+            if not isinstance(end, ClaimSnoozed):
+                return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms))
+            self.metrics.snoozed(attempt.plan, attempt.step)
+            return self._completed.add_release(ReleasedClaim(end.claim, note, end.delay_ms, end.limit, end.state))
+        if isinstance(end, ClaimSuspended):
+            return self._completed.add_release(ReleasedClaim(end.claim, {}, suspension=end.suspension))
         self.claims.discard([end.claim])
 
     def _give_back(self, running: InFlightClaim, end: ClaimReleased, attempt: Attempt) -> None:

@@ -12,6 +12,8 @@ from tasker.dataclasses import dataclass
 from tasker.json_values import JsonText
 from tasker.logging.trace_context import TraceContext, TraceOf
 
+AGAIN_KEY = "again"
+"""Key of a checkpoint under which the state of a handler that is called again is stored, and its event."""
 KEPT_EVENTS = "events"
 """Key of a checkpoint under which the events published before it are stored."""
 MOST_EVENTS = 100
@@ -96,6 +98,26 @@ class StepFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """End of a task without its steps of `finally`."""
+
+    state: str
+    """`complete`, `error` or `cancelled`: the state in which the task ends unless a step of `finally` fails."""
+    outcome: str | None = None
+    """`partial` if the task went on without some of its steps; None otherwise."""
+    failures: tuple[StepFailure, ...] = ()
+    """Failures of its steps, and steps that were skipped because of one."""
+    reason: str | None = None
+    """Reason of a cancel."""
+
+    @classmethod
+    def parse(cls, outcome: Mapping[str, Any], failures: Mapping[str, Mapping[str, Any]]) -> TaskOutcome:
+        """Parse the answer of `tasker.outcome_at_rest`, and the errors of `tasker.failures_of`."""
+        failed = tuple(StepFailure.parse(step, error) for step, error in sorted(failures.items()))
+        return cls(outcome["state"], outcome.get("outcome"), failed, outcome.get("reason"))
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Right of one worker to run one attempt of a step. `token` and `worker` fence every write about the attempt.
 
@@ -127,6 +149,8 @@ class Claim:
     """Start of the first attempt by that clock; known for steps with `max_elapsed`."""
     failures: Mapping[str, Mapping[str, Any]] | None = field(default=None, repr=False)
     """Errors of the steps that the task goes on without, by name; None: each failure ends the task."""
+    outcome: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Outcome of the task without the steps of `finally`; None while others run."""
     trace_of: TraceOf | None = field(default=None, compare=False, repr=False)
     """Plugin callback for the trace context of the handler; called only when the context is needed."""
 
@@ -152,8 +176,9 @@ class Claim:
 
     @property
     def checkpoint_data(self) -> dict[str, Any] | None:
-        """Return the checkpoint as the handler sees it, without stored events, or None if there is no checkpoint."""
-        return {name: value for name, value in (self.checkpoint or {}).items() if name != KEPT_EVENTS} or None
+        """Return the checkpoint as the handler sees it, or None: without stored events, and state of later calls."""
+        hidden = (KEPT_EVENTS, AGAIN_KEY)
+        return {name: value for name, value in (self.checkpoint or {}).items() if name not in hidden} or None
 
     @property
     def propagated_trace(self) -> TraceContext | None:
@@ -223,3 +248,19 @@ class Verdict(StrEnum):
     def is_refusal(self) -> bool:
         """Return whether the change will never be accepted and is discarded."""
         return self in (Verdict.STALE, Verdict.CANCELLED, Verdict.NOT_STORABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Request of a handler to be called again with an event. Everything in it is storable JSON."""
+
+    event: str
+    key: str
+    timeout_ms: int | None
+    on_timeout: str
+    state: Mapping[str, Any] | None = None
+    """What the next call reads as `context.state`; None keeps what is stored."""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema of the payload."""
+    events: Sequence[HandlerEvent] = ()
+    """Events that the handler published before: they are not kept, because it is called again from the top."""

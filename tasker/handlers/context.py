@@ -13,7 +13,8 @@ from uuid import UUID
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from tasker.errors import RetryableError, UsageError
-from tasker.handlers.claims import Claim, HandlerEvents, StepFailure
+from tasker.handlers.again import GoingOn
+from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
 from tasker.handlers.readable import yes_or_no
@@ -67,7 +68,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, Resuming, Model):
+class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -155,6 +156,8 @@ class StepContext(ProgressReporting, Resuming, Model):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "event":  # not a property of the class: contexts of tasker_core have a field of that name
+                return self.awaited_event
             if name not in _MADE_WHEN_READ:
                 return super().__getattr__(name)
             if name in _KEPT:
@@ -306,6 +309,14 @@ class StepContext(ProgressReporting, Resuming, Model):
         owner = None if self._step is None else self._step.handles
         return None if owner is None else self.failed(owner)
 
+    @property
+    def outcome(self) -> TaskOutcome | None:
+        """End of the other steps of the task, for a step of `finally`; None for every other step."""
+        claim = self._claim
+        if claim is None or claim.outcome is None or self._step is None or not self._step.at_rest:
+            return None
+        return TaskOutcome.parse(claim.outcome, claim.failures or {})
+
     def get_dependency_field(self, step_name: str, *path: str) -> Any:
         """Return a value inside the result of a dependency: `get_dependency_field("fetch", "user", "email")`."""
         return dig(self.get_dependency_result(step_name), path)
@@ -362,6 +373,11 @@ class StepContext(ProgressReporting, Resuming, Model):
     def checkpoint(self) -> dict[str, Any] | None:
         """Data that the last `checkpoint_yield` of this step stored; None without one."""
         return None if self._claim is None else self._claim.checkpoint_data
+
+    @property
+    def stored_again(self) -> Mapping[str, Any]:
+        """State and event of earlier calls of the handler, as stored; see `state` and `event`."""
+        return ((self._claim and self._claim.checkpoint) or {}).get(AGAIN_KEY) or {}
 
 
 @cache

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
-from datetime import timedelta
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 from tasker.errors import ValidationError
+from tasker.handlers.again import again_in, again_when
 from tasker.handlers.context import StepContext
 from tasker.handlers.results import StepHandlerCallResult, StepHandlerResult
-from tasker.template.durations import duration_seconds
 
 HandlerOutcome: TypeAlias = StepHandlerResult | StepHandlerCallResult
 
@@ -84,6 +83,9 @@ class StepHandler(ABC):
         """Return a failure; `retryable=False` ends the step without another attempt."""
         return StepHandlerResult.failure(message, error_type, retryable, metadata, error_code)
 
+    again_in = staticmethod(again_in)
+    again_when = staticmethod(again_when)
+
 
 BaseStepHandler = StepHandler
 
@@ -102,38 +104,6 @@ class CheckpointYield(BaseException):
 
     def __str__(self) -> str:
         return f"checkpoint at cursor {self.cursor!r} after {self.items_processed} items"
-
-
-DEFAULT_SNOOZES = 100
-MOST_SNOOZES = 10_000
-LONGEST_REASON = 500
-
-
-class AgainIn(BaseException):
-    """Exception that a handler raises to be called again after `seconds`, as `CheckpointYield` is raised."""
-
-    def __init__(self, seconds: float, reason: str = "", limit: int = DEFAULT_SNOOZES) -> None:
-        super().__init__(seconds, reason, limit)
-        self.seconds, self.reason, self.limit = seconds, reason, limit
-
-    def __str__(self) -> str:
-        return f"again in {self.seconds:g} s"
-
-
-def again_in(delay: timedelta | float | str, *, reason: str = "", limit: int = DEFAULT_SNOOZES) -> NoReturn:
-    """Stop here and have the handler called again, from the top, after `delay`.
-
-    For a handler that looks whether something has happened: it is no failure and uses no attempt, and nothing runs
-    meanwhile. `delay` is seconds, a timedelta, or text such as `5m`; `reason` is shown while the step waits. The step
-    fails if its handler asks more than `limit` times. Raises `ValidationError` for an argument out of range.
-    """
-    if type(limit) is not int or not 1 <= limit <= MOST_SNOOZES:
-        raise ValidationError(f"limit: expected a whole number from 1 to {MOST_SNOOZES}, got {limit!r}")
-    try:
-        seconds = duration_seconds(delay)
-    except ValueError as error:
-        raise ValidationError(f"delay: {error}") from None
-    raise AgainIn(seconds, str(reason)[:LONGEST_REASON], limit)
 
 
 def checkpoint_yield(cursor: Any, items_processed: int, accumulated_results: dict[str, Any] | None = None) -> NoReturn:

@@ -1,7 +1,7 @@
 """Vocabulary of permissions in tokens and configuration.
 
 A word is `RESOURCE:ACTION`, `RESOURCE:*`, or `*` for everything; `RESOURCE:ACTION:NAMESPACE` and `RESOURCE:*:NAMESPACE`
-permit the same in one namespace only.
+permit the same in one namespace only. Words `approvals:NAME` are named by templates (`from: permissions`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Permission(StrEnum):
     TEMPLATES_VALIDATE = "templates:validate"
     TEMPLATES_REGISTER = "templates:register"
     EVENTS_SEND = "events:send"
+    APPROVALS_DECIDE = "approvals:decide"
     SCHEDULES_READ = "schedules:read"
     SCHEDULES_CHANGE = "schedules:change"
     SYSTEM_CONFIG_READ = "system:config_read"
@@ -63,6 +64,7 @@ MEANINGS = {
     Permission.TEMPLATES_VALIDATE: "check whether workers have a template's handlers",
     Permission.TEMPLATES_REGISTER: "register templates",
     Permission.EVENTS_SEND: "send events to steps that wait for them",
+    Permission.APPROVALS_DECIDE: "list, approve and reject what waits for the caller",
     Permission.SCHEDULES_READ: "read schedules and their fires",
     Permission.SCHEDULES_CHANGE: "create, pause, trigger, backfill and delete schedules",
     Permission.SYSTEM_CONFIG_READ: "read the configuration of a server",
@@ -75,6 +77,8 @@ MEANINGS = {
     Permission.WORKER_CONFIG_READ: "read the configuration of a worker",
     Permission.WORKER_TEMPLATES_READ: "read the templates of a worker",
 }
+OF_TEMPLATES = "approvals"
+"""Resource whose further actions are names that templates give: `approvals:finance`."""
 RESOURCES = frozenset(permission.partition(":")[0] for permission in Permission)
 
 
@@ -94,7 +98,7 @@ class Grant:
         if match is None or match["resource"] not in RESOURCES:
             raise ValueError(text)
         word = f"{match['resource']}:{match['action']}"
-        if match["action"] != "*":
+        if match["action"] != "*" and match["resource"] != OF_TEMPLATES:
             Permission(word)
         return cls(word, match["namespace"])
 

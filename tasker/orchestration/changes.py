@@ -13,7 +13,7 @@ from tasker.engine.retry import Fail, decide_failure, fingerprint, with_unknown_
 from tasker.engine.sweep_answers import FoundStep, Orphan, ParkedRow
 from tasker.engine.task_graph import VersionedGraph
 from tasker.errors import NotStorable
-from tasker.handlers.claims import Claim, Failure, RetryTimes
+from tasker.handlers.claims import Claim, Failure, RetryTimes, Suspension
 from tasker.json_values import JsonText, encode
 from tasker.template.effects import ONCE
 from tasker.template.plan import StepPlan
@@ -77,11 +77,15 @@ def failed_change(row: FoundStep | ParkedRow, error: Mapping[str, Any], worker: 
 
 
 def released_change(
-    claim: Claim, note: Mapping[str, str], delay_ms: int | None = None, snoozes: int | None = None
+    claim: Claim,
+    note: Mapping[str, str],
+    delay_ms: int | None = None,
+    snoozes: int | None = None,
+    state: Mapping[str, Any] | None = None,
 ) -> StepChange:
     """Return the change for a claim released without using an attempt: to the queue, or deferred by `delay_ms`.
 
-    `snoozes`: its handler asked for that, and may do so that often.
+    `snoozes`: its handler asked for that, and may do so that often; `state` is for its next call.
     """
     kind = "release" if delay_ms is None else "defer" if snoozes is None else "snooze"
     change = simple_change(kind, claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
@@ -90,6 +94,17 @@ def released_change(
         change["d"] = delay_ms
     if snoozes is not None:
         change["sn"] = snoozes
+    if state is not None:
+        change["r"] = {"state": state}
+    return change
+
+
+def suspended_change(claim: Claim, wait: Suspension) -> StepChange:
+    """Return the change for a step whose handler waits for an event."""
+    change = simple_change("suspend", claim.step_uuid, claim.task_uuid, claim.token, claim.worker)
+    change["r"] = {"event": None, "timed_out": False} | ({} if wait.state is None else {"state": wait.state})
+    change["m"] = {"event": wait.event, "key": wait.key, "on_timeout": wait.on_timeout, "schema": wait.schema}
+    change["d"] = wait.timeout_ms
     return change
 
 

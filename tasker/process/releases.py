@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tasker.clock import new_uuid
@@ -13,11 +13,12 @@ from tasker.db.connection import DataRefused
 from tasker.engine.answers import BacklogAnswer
 from tasker.engine.bisect import halved
 from tasker.engine.calls import Engine
+from tasker.engine.changes import StepChange, soonest
 from tasker.engine.exchange import AdvanceResult, CompletingWorker
 from tasker.engine.plans import PlanStore
 from tasker.execution.in_flight import ReleasedClaim
 from tasker.logging.lines import ids_of, log_line
-from tasker.orchestration.changes import released_change
+from tasker.orchestration.changes import released_change, suspended_change
 from tasker.orchestration.pending_work import FollowUp, PendingWork
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper, SweepSettings
@@ -51,7 +52,11 @@ class ClaimReleaser:
         """
         due = await release_claims(self._processor, self._caller(0), given_back)
         self._schedule.wake_later(
-            {released.claim.step_uuid: 0.0 for released in given_back if released.delay_ms is None}
+            {
+                released.claim.step_uuid: 0.0
+                for released in given_back
+                if released.delay_ms is None and released.suspension is None
+            }
         )
         if due is not None:
             self._schedule.due_in(due)
@@ -69,21 +74,29 @@ async def release_claims(
 ) -> int | None:
     """Release the claims; return the milliseconds until the first deferred one is due, or None.
 
+    A step whose handler waits for an event is due at once: the event may have arrived before.
+
     A claim whose note the database refuses is released without it (rule 5).
     """
 
     async def release(part: Sequence[ReleasedClaim]) -> None:
         await processor.apply(
-            [released_change(released.claim, released.note, released.delay_ms, released.snoozes) for released in part],
+            [_change(released, released.note) for released in part],
             caller,
         )
 
     async def without_note(claim: ReleasedClaim, error: DataRefused) -> None:
         log_line(_log, logging.WARNING, "release_note_not_stored", ids_of(claim.claim) | {"error": str(error)})
-        await processor.apply([released_change(claim.claim, {}, claim.delay_ms, claim.snoozes)], caller)
+        await processor.apply([_change(claim, {})], caller)
 
     await halved(given_back, release, without_note)
-    return min((released.delay_ms for released in given_back if released.delay_ms is not None), default=None)
+    return soonest(0 if released.suspension is not None else released.delay_ms for released in given_back)
+
+
+def _change(released: ReleasedClaim, note: Mapping[str, str]) -> StepChange:
+    if released.suspension is not None:
+        return suspended_change(released.claim, released.suspension)
+    return released_change(released.claim, note, released.delay_ms, released.snoozes, released.state)
 
 
 class Repairs:

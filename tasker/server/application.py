@@ -19,6 +19,7 @@ from tasker.metrics import Metric
 from tasker.server import openapi
 from tasker.server.api import (
     analytics,
+    approvals,
     domain_events,
     fleet,
     health,
@@ -58,6 +59,7 @@ SUBJECTS = (
     observing,
     templates,
     schedules,
+    approvals,
     fleet,
     operators,
     analytics,

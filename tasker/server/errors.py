@@ -20,6 +20,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from tasker.errors import (
+    ApprovalDecided,
+    ApprovalNotFound,
     CircuitBreakerOpen,
     ConnectionLost,
     DatabaseBreakerOpen,
@@ -79,8 +81,10 @@ KINDS: Mapping[type[TaskerError], Kind] = {
     StepNotFound: Kind(404, "NOT_FOUND"),
     DeadLetterNotFound: Kind(404, "NOT_FOUND"),
     ScheduleNotFound: Kind(404, "NOT_FOUND"),
+    ApprovalNotFound: Kind(404, "NOT_FOUND"),
     TemplateNotFound: Kind(404, "NOT_FOUND"),
     DuplicateTask: Kind(409, "CONFLICT"),
+    ApprovalDecided: Kind(409, "CONFLICT"),
     InputInvalid: Kind(422, "BAD_REQUEST"),
     NotStorable: Kind(422, "BAD_REQUEST"),
     TemplateError: Kind(422, "BAD_REQUEST"),

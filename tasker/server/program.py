@@ -10,6 +10,7 @@ from tasker.engine.plans import PlanStore
 from tasker.operations.permissions import Permission
 from tasker.resilience.breakers import Breakers
 from tasker.server.auth.caller import AuthenticatedCaller
+from tasker.services.approvals import Approvals
 from tasker.services.audit import AuditLog
 from tasker.services.domain_events import DomainEventLog
 from tasker.services.fleet.analytics import Analytics
@@ -140,6 +141,11 @@ class ServerServices(Protocol):
     @property
     def incoming_events(self) -> IncomingEvents:
         """Events for steps that wait."""
+        ...
+
+    @property
+    def approvals(self) -> Approvals:
+        """Decisions of persons for which steps wait."""
         ...
 
     @property

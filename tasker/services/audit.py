@@ -25,6 +25,8 @@ from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.errors import (
+    ApprovalDecided,
+    ApprovalNotFound,
     DeadLetterNotFound,
     ScheduleNotFound,
     StateMachineError,
@@ -107,7 +109,10 @@ FIRST_FAILURE = 400
 HURRY_SECONDS = 2.0
 """Maximum time to record a cancelled action, because the caller that cancelled it does not want to wait."""
 MOST_CHARACTERS = 300
-PUBLIC_ERRORS = (StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, ScheduleNotFound, UsageError)
+PUBLIC_ERRORS = (
+    *(StateMachineError, TaskNotFound, StepNotFound, DeadLetterNotFound, ScheduleNotFound, UsageError),
+    *(ApprovalDecided, ApprovalNotFound),
+)
 """Errors whose message is recorded. Messages of others may repeat a secret value, so only their type is recorded."""
 
 

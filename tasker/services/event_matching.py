@@ -73,9 +73,7 @@ class EventMatcher:
         return matched
 
     async def _try(self, pair: Mapping[str, Any]) -> bool:
-        plan = await self._plans.get(pair["template"])
-        wait = plan.steps[pair["ordinal"]].wait or {}
-        schema = wait["events"][pair["nth"] - 1].get("schema")
+        schema = await self._schema(pair)
         key = {name: pair[name] for name in ("event", "step", "token", "nth", "task")}
         if schema is not None and (problems := check_result(schema, pair["payload"])):
             problem = "; ".join(str(problem) for problem in problems)[:MOST_SHOWN]
@@ -84,3 +82,10 @@ class EventMatcher:
         answer = await self._engine.call_typed("match_event", key, MatchAnswer)
         self._on_advanced(answer)
         return answer.matched
+
+    async def _schema(self, pair: Mapping[str, Any]) -> Any:
+        """Return the schema of the payload, from the wait of a handler or from the template."""
+        if (of_handler := pair["wait"]) is not None:
+            return of_handler["schema"]
+        plan = await self._plans.get(pair["template"])
+        return (plan.steps[pair["ordinal"]].wait or {})["events"][pair["nth"] - 1].get("schema")

@@ -123,6 +123,13 @@ class Execution(Table):
         "Maximum number of enqueued steps per namespace; further ready steps stay in the backlog, which is "
         "ordered by priority.",
     )
+    max_task_depth: int = whole(
+        10,
+        1,
+        100,
+        "Maximum number of tasks in a line of which each was started by a step of the one before, not counting the "
+        "first: a template that starts itself ends there.",
+    )
     context_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a task's context as JSON.")
     result_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a step's result as JSON.")
 

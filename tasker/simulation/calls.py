@@ -17,7 +17,7 @@ from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.evaluated import ItemCalls, evaluate
 from tasker.execution.attempt.settle import make_storable, role_mismatch, settle_return_value, timed_out
 from tasker.handlers.builtin import HANDLERS as PURE
-from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.claims import AGAIN_KEY, Claim, Failure, Success, Suspension
 from tasker.handlers.registry.invocation import HandlerKind, HandlerSource, ResolvedHandler, entry_point, to_handler
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.handlers.results import StepHandlerResult
@@ -25,8 +25,9 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
+from tasker.simulation.published import SimulatedEvent, events_of
 from tasker.simulation.run import SimulatedTask
-from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
+from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
 from tasker.simulation.times import value_at
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.effects import ONCE
@@ -38,6 +39,7 @@ Strictness = Literal["strict", "present", "none"]
 """How mocked results are checked against `result_schema`: wholly, only the fields that they have, or not at all."""
 TASK, CORRELATION = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
 T = TypeVar("T")
+Called = Success | Failure | Snooze | Suspension
 
 
 class StepCalls:
@@ -57,10 +59,14 @@ class StepCalls:
         strictness: Strictness = "strict",
     ) -> None:
         self._plan, self._values, self._registry = plan, values, registry
-        self._resources: Any = None if resources is None else FakeResources(resources)
+        self._resources: Any = (
+            resources if resources is None or hasattr(resources, "renew") else FakeResources(resources)
+        )
         self._mocks = {name: mock if callable(mock) else mock_of(mock) for name, mock in mocks.items()}
         self.inputs: dict[str, Any] = {}
         """Evaluated `inputs` of the last attempt of each step that has some."""
+        self.events: list[SimulatedEvent] = []
+        """Events that the attempts published."""
         _check(plan, self._mocks, strictness)
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
@@ -69,11 +75,13 @@ class StepCalls:
             return self._events(task, step, step.plan.wait)
         attempt = self._attempt(task, step)
         mock = self._mocks.get(step.name, self._mocks.get(step.plan.name))
-        takes = 0
+        takes, events = 0, None
+        if isinstance(mock, Mock) and mock.is_event:  # for its handler, which is called
+            mock, events = None, mock
         if isinstance(mock, Mock):
             call = mock.call(step.calls)
             takes = call.takes_ms
-            if (limit := _limit(step.plan)) * 1000 < takes:
+            if (limit := attempt_limit(step.plan)) * 1000 < takes:
                 failure = _of_effect(step.plan, timed_out(limit, step.plan.handler.callable))
                 return AttemptOutcome(failure, round(limit * 1000))
             if call.lost:
@@ -81,7 +89,11 @@ class StepCalls:
             if call.again_ms is not None:
                 return AttemptOutcome(Again(call.again_ms), takes)
         ending = self._ending(attempt, step, mock)
-        return AttemptOutcome(_outcome(ending), takes)
+        if isinstance(ending, Suspension):
+            return AttemptOutcome(_waiting(task, step, ending, events), takes)
+        if not isinstance(ending, Snooze):
+            self.events += events_of(attempt, ending)
+        return AttemptOutcome(outcome_of(ending), takes)
 
     def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
         """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
@@ -105,7 +117,7 @@ class StepCalls:
             return None
         return AttemptOutcome(Failure(f"no event {wait['events'][0]['event']} came", "wait_timed_out", False), limit)
 
-    def _ending(self, attempt: Attempt, step: SimulatedStep, mock: Any) -> Success | Failure | Snooze:
+    def _ending(self, attempt: Attempt, step: SimulatedStep, mock: Any) -> Called:
         if not step.plan.has_handler and mock is None:
             return evaluate(attempt)
         handler = self._handler(step, mock)
@@ -122,10 +134,11 @@ class StepCalls:
             attempt = replace(attempt, inputs=inputs)
         return self._called(attempt, handler)
 
-    def _for_items(self, attempt: Attempt, step: SimulatedStep, handler: Handler) -> Success | Failure | Snooze:
+    def _for_items(self, attempt: Attempt, step: SimulatedStep, handler: Handler) -> Called:
         async def call(item: Attempt) -> Ending:
-            self.inputs.setdefault(step.name, []).append(item.inputs)
-            return self._called(item, handler)
+            inputs = self.inputs.setdefault(step.name, [])
+            inputs.append(item.inputs)
+            return self._called(item, handler.of_item(len(inputs) - 1) if isinstance(handler, MockedCall) else handler)
 
         async def save(saved: Attempt, position: Checkpoint) -> Attempt:
             return _moved_to(saved, position)
@@ -134,10 +147,10 @@ class StepCalls:
         assert step.plan.for_each is not None
         calls = ItemCalls(attempt, step.plan.for_each, step.plan.handler.callable, call, save, lambda failure: failure)
         ending = _finished(calls.run())
-        assert isinstance(ending, Success | Failure | Snooze)
+        assert isinstance(ending, Called)
         return ending
 
-    def _called(self, attempt: Attempt, handler: Handler) -> Success | Failure | Snooze:
+    def _called(self, attempt: Attempt, handler: Handler) -> Called:
         """Call the handler over as many checkpoints as it yields."""
         while True:
             if isinstance(handler, MockedCall):
@@ -190,6 +203,7 @@ class StepCalls:
             max_attempts=max(1, step.plan.retry.max_attempts),
             correlation_id=CORRELATION,
             inputs=step.batch,
+            checkpoint={AGAIN_KEY: dict(step.again)} if step.again else None,
             failures=_failures_above(task, step),
             ends_at=None if left is None else monotonic() + left / 1000,
         )
@@ -210,6 +224,10 @@ Handler = ResolvedHandler | MockedCall
 
 class FakeResources(dict[str, Any]):
     """Fakes that the handlers of a simulated run get as resources."""
+
+    def are_made(self, names: frozenset[str]) -> bool:
+        """Return True: a fake exists from the start."""
+        return True
 
     def renew(self) -> list[str]:
         """Return the names of those whose secrets have changed: none."""
@@ -263,15 +281,33 @@ def _error_of(step: SimulatedStep) -> dict[str, Any]:
     }
 
 
-def _limit(step: StepPlan) -> float:
+def attempt_limit(step: StepPlan) -> float:
     """Return the timeout of an attempt in seconds."""
     return HandlerDispatch.handler_timeout_ms / 1000 if step.timeout_seconds is None else step.timeout_seconds
 
 
-def _outcome(ending: Success | Failure | Snooze) -> Any:
+def outcome_of(ending: Called) -> Any:
+    """Return how a simulated attempt ended: its result as stored, a `Failure`, or `Again`."""
     if isinstance(ending, Success):
         return as_stored(ending.encoded)
-    return Again(ending.delay_ms, ending.limit) if isinstance(ending, Snooze) else ending
+    return Again(ending.delay_ms, ending.limit, ending.state) if isinstance(ending, Snooze) else ending
+
+
+def _waiting(task: SimulatedTask, step: SimulatedStep, wait: Suspension, mock: Mock | None) -> Waiting:
+    """Return how the wait of a handler ends: with the next mocked event if it comes in time, or by its timeout."""
+    if mock is None:
+        raise UsageError(
+            f"the handler of {step.name!r} waits for the event {wait.event}, and no mock says whether it comes",
+            hint="mock it: `mock.event(PAYLOAD, after='2h')`, `mock.no_event()`, or `{event: PAYLOAD}` in a file",
+        )
+    call = mock.call(step.events + 1) if mock.calls else None
+    if call is None or (wait.timeout_ms is not None and call.takes_ms >= wait.timeout_ms):
+        return Waiting(wait, None)
+    if wait.schema is not None and (problems := check_result(wait.schema, call.event)):
+        raise UsageError(f"the mocked payload does not fit the wait of {step.name!r} for {wait.event}: {problems[0]}")
+    at = task.at + timedelta(milliseconds=task.now + call.takes_ms)
+    event = {"event": wait.event, "key": wait.key, "payload": call.event, "event_uuid": TASK, "sent_at": at.isoformat()}
+    return Waiting(wait, call.takes_ms, event)
 
 
 def _lost(step: StepPlan) -> Failure:
@@ -291,7 +327,8 @@ def _moved_to(attempt: Attempt, position: Checkpoint) -> Attempt:
         "items_processed": position.items_processed,
         "accumulated_results": position.accumulated_results,
     }
-    return replace(attempt, claim=replace(attempt.claim, checkpoint=saved))
+    kept = {name: value for name, value in (attempt.claim.checkpoint or {}).items() if name == AGAIN_KEY}
+    return replace(attempt, claim=replace(attempt.claim, checkpoint=saved | kept))
 
 
 def _finished(calls: Coroutine[Any, Any, T]) -> T:
@@ -313,6 +350,10 @@ def _check(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) -> None
     """Raise `UsageError` for a mock of no step, of a wrong kind, or whose result does not fit."""
     problems = []
     for name, mock in mocks.items():
+        if getattr(mock, "__module__", None) == Mock.__module__ and inspect.isfunction(mock):
+            problems.append(
+                f"the mock of {name!r} is the function `mock.{mock.__name__}`: write mock.{mock.__name__}(...)"
+            )
         step = plan.by_name.get(name) or plan.by_name.get(name.rpartition("_")[0])
         if step is None or (step.name != name and not step.type.is_pattern):
             near = did_you_mean(name, plan.by_name) or f"its steps: {listed(list(plan.by_name))}"
@@ -334,11 +375,15 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     if unknown := [name for name in call.route or () if name not in plan.by_name]:
         near = did_you_mean(unknown[0], plan.by_name) or f"its steps: {listed(plan.by_name)}"
         return [f"the mock of {step.name!r} takes a route to {unknown[0]!r}, which is no step: {near}"]
+    if call.items and step.for_each is None:
+        return [f"the mock of {step.name!r} has items, and the step has no `for_each`"]
+    if call.items:
+        return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
     is_event = call.event is not None
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
     if is_event:
-        waits = step.wait is not None and "events" in step.wait
+        waits = step.has_handler if step.wait is None else "events" in step.wait
         return [] if waits else [f"the mock of {step.name!r} is an event, and the step does not wait for one"]
     schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
     if schema is None or call != MockedCall(call.result, takes_ms=call.takes_ms) or strictness == "none":

@@ -7,19 +7,33 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tasker.errors import UsageError
-from tasker.simulation.mocks import Mock, again_in, batched, event, fails, lost, milliseconds, no_event, result, route
+from tasker.simulation.mocks import (
+    Mock,
+    again_in,
+    batched,
+    event,
+    fails,
+    lost,
+    milliseconds,
+    no_event,
+    of_items,
+    result,
+    route,
+)
 from tasker.template.diagnostics import did_you_mean
 
-_KINDS = ("result", "fails", "route", "batches", "again_in", "lost", "event", "no_event")
-_FAILURE_KEYS = ("times", "retryable", "message", "code", "retry_after")
+_KINDS = ("result", "items", "fails", "route", "batches", "again_in", "lost", "event", "no_event")
+_FAILURE_KEYS = ("times", "retryable", "message", "code", "retry_after", "raises")
 _FAILURE_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "times": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
     "retryable": (lambda value: isinstance(value, bool), "true or false"),
     "message": (lambda value: isinstance(value, str), "a text"),
     "code": (lambda value: isinstance(value, str), "a text"),
+    "raises": (lambda value: isinstance(value, str), "a text"),
 }
 _TIMES = ("takes", "after", "retry_after", "again_in")
 _EXPECTED_OF = {
+    "items": "a list of mocks with `result` or `fails`, one for each item",
     "fails": "a type of failure",
     "route": "a list of steps",
     "batches": "a number of batches from 0 to 100,000",
@@ -72,6 +86,8 @@ def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
     match kind:
         case "result":
             return result(given, takes=takes)
+        case "items" if isinstance(given, list) and given:
+            return of_items(*(_item(each, f"{where}.items[{n}]") for n, each in enumerate(given)), takes=takes)
         case "fails" if isinstance(given, str):
             options = {key: value[key] for key in _FAILURE_KEYS if key in value}
             return fails(given, takes=takes, **{"times": 1, **options})
@@ -88,6 +104,12 @@ def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
         case "lost" if type(given) is int and given > 0:
             return lost(given, takes=takes)
     raise UsageError(f"{where}.{kind}: expected {_EXPECTED_OF[kind]}, found {_shown(given)}")
+
+
+def _item(value: Any, where: str) -> Mock:
+    if not isinstance(value, Mapping) or not {"result", "fails"} & value.keys():
+        raise UsageError(f"{where}: expected {{result: ...}} or {{fails: ...}}, found {_shown(value)}")
+    return read_mock(value, where)
 
 
 def read_setting(text: str) -> tuple[str, Mock]:

@@ -32,9 +32,15 @@ class MockedCall:
     """The handler asks to be called again after that time."""
     lost: bool = False
     """The worker dies during the call."""
+    items: tuple[MockedCall, ...] = ()
+    """Calls for the items of a step with `for_each`; the last one stands for all further items."""
     event: Any = None
     """Payload of an event for which the step waits; it comes `takes_ms` after the one before."""
     takes_ms: int = 0
+
+    def of_item(self, number: int) -> MockedCall:
+        """Return the call for item `number` of a step with `for_each`, from 0."""
+        return self.items[min(number, len(self.items) - 1)] if self.items else self
 
     def result_for(self, plan: Plan, step: StepPlan) -> Any:
         """Return the result of the call as the step's handler would return it."""
@@ -48,6 +54,11 @@ class Mock:
     """Calls of a step's handler, in order; the last one stands for all further ones."""
 
     calls: tuple[MockedCall, ...]
+
+    @property
+    def is_event(self) -> bool:
+        """True if it says which events come, and the step's handler, if any, is called."""
+        return all(call.event is not None for call in self.calls)
 
     def then(self, following: Any) -> Mock:
         """Return a mock whose further calls come to `following`: a mock, or a result."""
@@ -81,6 +92,7 @@ def fails(
     message: str | None = None,
     code: str | None = None,
     retry_after: Seconds | None = None,
+    raises: str | None = None,
     takes: Seconds = 0,
 ) -> Mock:
     """Return a mock whose first `times` calls fail; say with `.then` what follows.
@@ -92,13 +104,30 @@ def fails(
         message: Text of the failure.
         code: Error code, which rules of retries may name.
         retry_after: Delay before the next attempt that the failure itself requests.
+        raises: Class of the exception, HTTP status or `sqlstate:CODE`, which rules of retries may name.
         takes: Time of each call.
     """
     if times < 1:
         raise UsageError(f"a mock fails at least once, got times={times}")
     after = None if retry_after is None else milliseconds(retry_after) / 1000
     failure = Failure(message or f"mocked {error_type}", error_type, retryable, error_code=code, retry_after=after)
+    failure = replace(failure, **_named(raises))
     return Mock((MockedCall(failure=failure, takes_ms=milliseconds(takes)),) * min(times, 10_000))
+
+
+def _named(raises: str | None) -> dict[str, Any]:
+    """Return the fields of a failure to which rules of retries compare their names."""
+    if raises is None:
+        return {}
+    if raises.isdecimal():
+        return {"http_status": int(raises)}
+    return {"sqlstate": raises[9:]} if raises.startswith("sqlstate:") else {"names": (raises,)}
+
+
+def of_items(*items: Any, takes: Seconds = 0) -> Mock:
+    """Return a mock of a step with `for_each`: a result or a mock for each item, the last one for all further items."""
+    calls = tuple(mock_of(item).calls[0] for item in items)
+    return Mock((MockedCall(items=calls, takes_ms=milliseconds(takes)),))
 
 
 def route(*branches: str, takes: Seconds = 0) -> Mock:
@@ -122,7 +151,10 @@ def lost(times: int = 1, *, takes: Seconds = 0) -> Mock:
 
 
 def event(payload: Any = None, *, after: Seconds = 0) -> Mock:
-    """Return a mock of the event for which a step waits; say with `.then` which further ones come."""
+    """Return a mock of the event for which a step waits; say with `.then` which further ones come.
+
+    Of a step with a handler that waits (`again_when`), the handler itself is called, and gets the event.
+    """
     return Mock((MockedCall(event={} if payload is None else payload, takes_ms=milliseconds(after)),))
 
 

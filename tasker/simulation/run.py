@@ -23,7 +23,7 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
 from tasker.engine.states.task import TERMINAL, TaskState, task_path
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
-from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep
+from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
 from tasker.simulation.times import next_calendar_time, start_time
 from tasker.template.failure_words import SKIPPED
 from tasker.template.plan import Plan
@@ -228,6 +228,8 @@ class SimulatedTask:
             value = Failure("it would be called again after the deadline of the task", "deadline_too_near", False)
         if isinstance(value, Again):
             value = self._snooze(step, value)
+        if isinstance(value, Waiting):
+            return self._suspend(step, value)
         if value is None:
             return
         if isinstance(value, Failure):
@@ -239,11 +241,28 @@ class SimulatedTask:
         if step.snoozes >= again.limit:
             message = f"the handler asked {step.snoozes + 1} times to be called again, and its limit is {again.limit}"
             return Failure(message, "snoozed_too_often", retryable=False)
-        step.snoozes += 1
-        step.attempts -= 1
+        step.snooze(again)
         self._wait(step, "snooze", again.delay_ms)
         self._evaluate(0)
         return None
+
+    def _suspend(self, step: SimulatedStep, waiting: Waiting) -> None:
+        """Let the handler of a step wait for its event, without a slot."""
+        number = step.number
+        step.suspend(waiting)
+        self._evaluate(1)
+        if waiting.ends_ms is not None:
+            self._at(self.now + waiting.ends_ms, lambda: self._resume(step, waiting, number))
+
+    def _resume(self, step: SimulatedStep, waiting: Waiting, number: int) -> None:
+        if step.state is not _S.IN_PROGRESS or step.number != number:
+            return
+        if waiting.event is None and waiting.suspension.on_timeout == "fail":
+            return self._fail(step, Failure(f"no event {waiting.suspension.event} came", "wait_timed_out", False))
+        step.resume(waiting)
+        self._walk(step, CHANGES["resume"].by_state[_S.IN_PROGRESS])
+        self._ready.append(step)
+        self._evaluate(1)
 
     def _complete(self, step: SimulatedStep, result: Any) -> None:
         new: tuple[NewStep, ...] = ()

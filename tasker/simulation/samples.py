@@ -13,7 +13,7 @@ from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
 
-_FORMATS = {
+FORMATS = {
     "date-time": "2026-01-01T00:00:00Z",
     "date": "2026-01-01",
     "time": "00:00:00Z",
@@ -43,7 +43,7 @@ def _value(schema: Any, root: Mapping[str, Any]) -> Any:
         if schema.get(listed):
             return schema[listed][0]
     if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
-        return _value(_at(root, reference), root)
+        return _value(referred(root, reference), root)
     for several in ("anyOf", "oneOf", "allOf"):
         if schema.get(several):
             return _value({**schema, several: None, **schema[several][0]}, root)
@@ -59,7 +59,7 @@ def _typed(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any
         case "array":
             return [_value(schema.get("items", {}), root) for _ in range(schema.get("minItems", 0))]
         case "string":
-            text = _FORMATS.get(schema.get("format", ""), "text")
+            text = FORMATS.get(schema.get("format", ""), "text")
             return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]
         case "integer" | "number":
             return _number(schema, whole=kind == "integer")
@@ -81,7 +81,8 @@ def _number(schema: Mapping[str, Any], *, whole: bool) -> Any:
     return int(value) if whole else value
 
 
-def _at(root: Mapping[str, Any], reference: str) -> Any:
+def referred(root: Mapping[str, Any], reference: str) -> Any:
+    """Return the part of a schema to which a `$ref` into the same schema refers."""
     found: Any = root
     for part in reference[2:].split("/"):
         found = found.get(part, {}) if isinstance(found, Mapping) else {}

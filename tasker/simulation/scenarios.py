@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from tasker.simulation.outcome import SimulatedRun
 from tasker.template.diagnostics import did_you_mean
 from tasker.template.durations import parse_duration
 
-_FILE_KEYS = ("template", "name", "input", "mocks", "cases")
-_CASE_KEYS = ("name", "input", "mocks", "expect")
+_FILE_KEYS = ("template", "name", "handlers", "input", "mocks", "cases")
+_CASE_KEYS = ("name", "at", "input", "mocks", "expect")
 _WORDS = {"status": ("complete", "error", "cancelled"), "outcome": ("partial", None)}
 _EXPECT_KEYS = ("status", "outcome", "route", "attempts", "inputs", "results", "failures", "duration")
 
@@ -34,6 +35,10 @@ class Case:
     values: Mapping[str, Any]
     mocks: Mapping[str, Mock]
     expect: Mapping[str, Any] = field(default_factory=dict)
+    at: datetime | None = None
+    """Start of the task; None: now."""
+    real: bool = False
+    """True: steps without a mock, or with a mocked event, call the handlers beside the template."""
 
     def differences(self, run: SimulatedRun) -> list[str]:
         """Return what the run did otherwise than expected, one line each."""
@@ -42,11 +47,18 @@ class Case:
 
 def read_scenarios(file: Path) -> list[Case]:
     """Return the cases of a scenario file. Raises `UsageError` for a file that is none."""
+    return cases_of(_content(file), file)
+
+
+def cases_of(content: Any, file: Path) -> list[Case]:
+    """Return the cases of the content of a scenario file. Raises `UsageError`."""
     where = str(file)
-    whole = _keys(_content(file), _FILE_KEYS, where)
+    whole = _keys(content, _FILE_KEYS, where)
     cases = whole.get("cases")
     if not isinstance(cases, list) or not cases:
         raise UsageError(f"{where}: expected `cases`, a list", hint="each case has a `name` and what to `expect`")
+    if whole.get("handlers", "mocked") not in ("mocked", "real"):
+        raise UsageError(f"{where}: handlers: expected mocked or real, found {whole['handlers']!r:.100}")
     template = file.parent / str(whole.get("template", "workflow.yaml"))
     shared = _mocks(whole.get("mocks", {}), f"{where}: mocks")
     read = [_case(file, case, number, template, whole, shared) for number, case in enumerate(cases)]
@@ -86,7 +98,18 @@ def _case(
     _check_expected(expect, f"{where}: expect")
     values = {**_object(whole.get("input", {}), f"{file}: input"), **_object(case.get("input", {}), f"{where}: input")}
     mocks = {**shared, **_mocks(case.get("mocks", {}), f"{where}: mocks")}
-    return Case(name, file, template, whole.get("name"), values, mocks, expect)
+    start, real = _start(case.get("at"), f"{where}: at"), whole.get("handlers") == "real"
+    return Case(name, file, template, whole.get("name"), values, mocks, expect, start, real)
+
+
+def _start(value: Any, where: str) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        start = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"{where}: expected a time such as 2026-01-31T09:00:00Z, found {value!r:.100}") from None
+    return start if start.tzinfo is not None else start.replace(tzinfo=UTC)
 
 
 def _check_expected(expect: Mapping[str, Any], where: str) -> None:
@@ -168,6 +191,11 @@ def _limit(wanted: Any) -> tuple[str, int]:
     text = str(wanted).strip()
     sign = next((sign for sign in ("<=", ">=", "<", ">") if text.startswith(sign)), "")
     return sign, round(parse_duration(text.removeprefix(sign).strip()) * 1000)
+
+
+def sign_of_duration(wanted: Any) -> str:
+    """Return the sign of an expected duration; empty for an exact one."""
+    return _limit(wanted)[0]
 
 
 _DIFFERENCES = {

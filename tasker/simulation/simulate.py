@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random as chance
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,8 +77,18 @@ def simulate(
         random=(lambda: 0.5) if seed is None else chance.Random(seed).random,
         slots=slots,
     )
-    task.run()
-    return SimulatedRun(task, calls.inputs)
+    outside_of_loops(task.run)
+    return SimulatedRun(task, calls.inputs, calls.events)
+
+
+def outside_of_loops(run: Callable[[], None]) -> None:
+    """Call `run`, which runs event loops of its own, in another thread if one runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, run).result()
 
 
 def workflow_of(target: str | Path, template: str | None = None, environment: str | None = None) -> Workflow:

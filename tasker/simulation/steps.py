@@ -8,7 +8,7 @@ from typing import Any
 
 from tasker.dataclasses import dataclass
 from tasker.engine.states.step import StepState
-from tasker.handlers.claims import Failure
+from tasker.handlers.claims import Failure, Suspension
 from tasker.template.plan import StepPlan
 
 _S = StepState
@@ -23,6 +23,21 @@ class Again:
 
     delay_ms: int
     limit: int = MOST_SNOOZES
+    state: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A handler waits for an event, which comes after `after_ms`; None: it does not come in time."""
+
+    suspension: Suspension
+    after_ms: int | None
+    event: Mapping[str, Any] | None = None
+
+    @property
+    def ends_ms(self) -> int | None:
+        """Time until the wait ends; None: never."""
+        return self.suspension.timeout_ms if self.after_ms is None else self.after_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +45,7 @@ class AttemptOutcome:
     """Outcome of an attempt: a result, a failure or a request to be called again, after `takes_ms`."""
 
     value: Any
-    """The result as stored, a `Failure`, or an `Again`."""
+    """The result as stored, a `Failure`, an `Again`, or a `Waiting`."""
     takes_ms: int = 0
 
 
@@ -69,11 +84,32 @@ class SimulatedStep:
     unmet: int = field(default=0, repr=False)
     calls: int = field(default=0, repr=False)
     snoozes: int = field(default=0, repr=False)
+    again: dict[str, Any] = field(default_factory=dict, repr=False)
+    """State and event that the next call of its handler reads."""
+    events: int = field(default=0, repr=False)
+    """Mocked events that its handler has got."""
     children: list[SimulatedStep] = field(default_factory=list, repr=False)
     settled: str | None = None
     """Letter of a step without which the task went on (`tasker.template.failure_words`)."""
     number: int = field(default=0, repr=False)
     """Changes with each attempt, so that what was scheduled for an earlier one is recognized."""
+
+    def snooze(self, again: Again) -> None:
+        """Record that the handler asks to be called again, which is no attempt."""
+        self.again |= {} if again.state is None else {"state": again.state}
+        self.snoozes += 1
+        self.attempts -= 1
+
+    def suspend(self, waiting: Waiting) -> None:
+        """Record that the handler waits for an event."""
+        state = waiting.suspension.state
+        self.again |= {"event": None, "timed_out": False} | ({} if state is None else {"state": state})
+
+    def resume(self, waiting: Waiting) -> None:
+        """Record the end of the handler's wait: its next call belongs to the same attempt."""
+        self.again |= {"timed_out": True} if waiting.event is None else {"event": waiting.event}
+        self.events += waiting.event is not None
+        self.attempts -= 1
 
     @property
     def is_satisfied(self) -> bool:

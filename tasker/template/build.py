@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tasker.template.approval_keys import approval_of
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
 from tasker.template.effects import ONCE
@@ -82,7 +83,7 @@ def _step(
         handler=_handler(handler, chosen),
         ordinal=ordinal,
         level=graph.levels[name],
-        depends_on=draft.depends_on,
+        depends_on=graph.leaves if draft.at_rest else draft.depends_on,
         static=graph.is_static(name),
         retry=retry_policy(draft, chosen),
         inherits=inherited(draft, chosen),
@@ -100,6 +101,7 @@ def _step(
         on_failure=draft.on_failure,
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,
+        at_rest=draft.at_rest,
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
         inputs=chosen.inputs,
@@ -125,9 +127,10 @@ def _wait(draft: StepDraft) -> dict[str, Any] | None:
     if waits == "time":
         return {"on": waits, "for_seconds": values.get("for"), "until": values.get("until")}
     timeout = values.get("timeout", NEVER)
-    return {
-        "on": waits,
-        "for_seconds": None if timeout == NEVER else timeout,
+    ends = {"on": waits, "for_seconds": None if timeout == NEVER else timeout}
+    if waits == "person":
+        return ends | approval_of(values)
+    return ends | {
         "events": [
             {"event": event["event"], "key": event.get("key"), "schema": event.get("schema")}
             for event in values.get("events") or [values]

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.template.build import build_plan
@@ -45,11 +45,28 @@ class CompiledStep:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Positions in the source of a plan."""
+
+    file: str
+    reading: DocumentReading
+    indexes: Mapping[str, int]
+    """Index of each step in the document, by name."""
+
+    def of(self, *path: str) -> Position:
+        """Return the position of a key, or of the nearest value around it; a step is in the path by its name."""
+        if path[:1] == ("steps",) and len(path) > 1:
+            index = self.indexes.get(path[1])
+            return self.reading.key("steps") if index is None else self.reading.key("steps", index, *path[2:])
+        return self.reading.key(*path)
+
+
+@dataclass(frozen=True)
 class CompileResult:
     """Plans of the documents without errors, and all diagnostics.
 
-    `sources` maps file names to texts; `origins` contains for each plan, in the same order, its steps by name;
-    `environments` are those for which some document has overrides.
+    `sources` maps file names to texts; `origins` contains for each plan, in the same order, its steps by name, and
+    `places` its positions; `environments` are those for which some document has overrides.
     """
 
     plans: tuple[Plan, ...]
@@ -57,6 +74,7 @@ class CompileResult:
     sources: Mapping[str, str] = field(default_factory=dict)
     origins: tuple[Mapping[str, CompiledStep], ...] = ()
     environments: frozenset[str] = frozenset()
+    places: tuple[Places, ...] = ()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -101,16 +119,27 @@ def compile_text(
     error yields no plan.
     """
     report = Report(file, text)
-    compiled: dict[tuple[str, str, str], tuple[Plan, Origins, frozenset[str]]] = {}
+    compiled: dict[tuple[str, str, str], _Compiled] = {}
     for document in read_documents(text, report):
         result = _compile_document(document, report, environment, rules, strict)
         if result is not None:
-            _report_second(result[0], document.node, compiled, report)
-            compiled.setdefault(_identity(result[0]), result)
-    plans = tuple(plan for plan, _, _ in compiled.values())
-    origins = tuple(origin for _, origin, _ in compiled.values())
-    environments = frozenset(name for _, _, names in compiled.values() for name in names)
-    return CompileResult(plans, report.diagnostics(), {file: text}, origins, environments)
+            _report_second(result.plan, document.node, compiled, report)
+            compiled.setdefault(_identity(result.plan), result)
+    return CompileResult(
+        tuple(each.plan for each in compiled.values()),
+        report.diagnostics(),
+        {file: text},
+        tuple(each.origins for each in compiled.values()),
+        frozenset(name for each in compiled.values() for name in each.environments),
+        tuple(each.places for each in compiled.values()),
+    )
+
+
+class _Compiled(NamedTuple):
+    plan: Plan
+    origins: Origins
+    environments: frozenset[str]
+    places: Places
 
 
 def _identity(plan: Plan) -> tuple[str, str, str]:
@@ -125,7 +154,7 @@ def _report_second(plan: Plan, node: Node, compiled: Mapping[tuple[str, str, str
 
 def _compile_document(
     source: Document, report: Report, environment: str | None, rules: TemplateRules, strict: bool
-) -> tuple[Plan, Origins, frozenset[str]] | None:
+) -> _Compiled | None:
     reading = DocumentReading(report, source.node.location, known_steps(rules))
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     written, complete = make_drafts(document.get("steps", ()), reading)
@@ -144,7 +173,8 @@ def _compile_document(
     if report.errors > source.errors_before:
         return None
     origins = {draft.name: _origin(draft, report.file) for draft in drafts}
-    return plan, origins, frozenset(document.get("environments", ()))
+    places = Places(report.file, reading, {draft.name: draft.index for draft in drafts})
+    return _Compiled(plan, origins, frozenset(document.get("environments", ())), places)
 
 
 def _origin(draft: StepDraft, file: str) -> CompiledStep:

@@ -121,6 +121,8 @@ class StepDraft:
     run_on_failure: str | None = None
     handles: str | None = None
     """Step whose failure creates this one."""
+    at_rest: bool = False
+    """Whether `finally` names it."""
 
     @property
     def title(self) -> str:

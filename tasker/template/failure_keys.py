@@ -9,7 +9,7 @@ from tasker.template.diagnostics import did_you_mean
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.failure_words import CONTINUE, FAIL_TASK, SKIP_CASCADE
 from tasker.template.mapping import Key, Mapping
-from tasker.template.value_kinds import INVALID, Boolean, Choice, Text
+from tasker.template.value_kinds import INVALID, Boolean, Choice, ListOf, Text
 from tasker.template.yaml.nodes import Node, describe
 
 WORD = Choice((FAIL_TASK, CONTINUE, SKIP_CASCADE), aliases=(("fail", FAIL_TASK), ("skip", CONTINUE)))
@@ -57,5 +57,10 @@ FAILURES_OF_TEMPLATES = (
         Choice(("all", "partial")),
         "`partial`: a step that fails skips those below it, and the task ends with what could be done.",
         default="all",
+    ),
+    Key(
+        "finally",
+        ListOf(Text(), at_least_one=True),
+        "Steps that run when all others have come to rest, however the task ends: complete, failed or cancelled.",
     ),
 )

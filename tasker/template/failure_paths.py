@@ -16,6 +16,8 @@ def with_failure_paths(drafts: Sequence[StepDraft], document: Mapping[str, Any])
     A failure branch depends on the step whose failure creates it. A convergence of a failure branch also waits for that
     step, so that it does not run before it is known whether there is a branch.
     """
+    named = frozenset(document.get("finally", ()))
+    drafts = [replace(draft, at_rest=True) if draft.name in named else draft for draft in drafts]
     default = SKIP_CASCADE if document.get("completion") == "partial" else document.get("on_failure", FAIL_TASK)
     owners = _owners(drafts)
     if default == FAIL_TASK and not any(key in draft.values for draft in drafts for key in ("on_failure", "optional")):
@@ -48,8 +50,8 @@ def _with_word(draft: StepDraft, default: str, owners: Mapping[str, str]) -> Ste
         word = RUN
     elif values.get("optional"):
         word = OPTIONAL
-    else:  # a failure branch that fails leaves nobody to handle the failure, whatever the template's default is
-        word = values.get("on_failure", default if owner is None else FAIL_TASK)
+    else:  # nobody handles the failure of a failure branch or of a last step, whatever the template's default is
+        word = values.get("on_failure", default if owner is None and not draft.at_rest else FAIL_TASK)
     depends_on = draft.depends_on if owner is None or owner in draft.depends_on else (*draft.depends_on, owner)
     return replace(draft, on_failure=word, run_on_failure=branch, handles=owner, depends_on=depends_on)
 

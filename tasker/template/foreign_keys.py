@@ -45,9 +45,10 @@ OF_TEMPLATES: Ways = (
         "write `deadline: 3h` for the task, or `timeout_seconds` on the steps",
     ),
     (
-        "on_error on_success on_exit on_failure_callback errors finally listeners hooks notifications",
+        "on_error on_success on_failure_callback errors listeners hooks notifications",
         _FAILURE,
     ),
+    ("on_exit teardown always", "write `finally: [STEP]`: the step runs however the task ends"),
     ("tags labels annotations owner author", "put it under `metadata`, for example `metadata: {tags: [a]}`"),
     ("outputs output results returns", "a task's results are those of its steps: what their handlers return"),
     ("image container volumes resources permissions", _IMAGE),
@@ -97,8 +98,12 @@ OF_STEPS: Ways = (
     ),
     (
         "on_error on_success on_failure_callback on_success_callback continue_on continue_on_error "
-        "allow_failure ignore_errors catch errors fallback finally compensate rollback hooks",
+        "allow_failure ignore_errors catch errors fallback compensate rollback hooks",
         _FAILURE,
+    ),
+    (
+        "finally teardown always",
+        "name the step in `finally: [STEP]` of the template: it runs however the task ends",
     ),
     (
         "next then goto transitions transition end",
@@ -133,7 +138,7 @@ OF_STEPS: Ways = (
     ),
     (
         "pause suspend approval manual",
-        "a step does not wait for a person: `tasker pause` holds it, and `tasker task step complete` ends it",
+        "a step that waits for a person is `type: approval`; `tasker pause` holds steps of any type",
     ),
     ("schedule cron trigger", "a step runs when its `dependencies` are complete; no task starts by itself"),
     ("steps subworkflow sub_workflow sub_flow child", "write all steps in one list; a handler may submit another task"),

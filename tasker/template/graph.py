@@ -52,7 +52,12 @@ class DependencyGraph:
                 waiting[child] -= 1
                 if waiting[child] == 0:
                     heapq.heappush(ready, position[child])
-        return tuple(order)
+        return tuple(sorted(order, key=lambda name: self.steps[name].at_rest))
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """Ordered steps on which no other depends, without those of `finally`."""
+        return tuple(name for name in self.order if not self.children[name] and not self.steps[name].at_rest)
 
     @property
     def cyclic(self) -> bool:
@@ -90,7 +95,8 @@ class DependencyGraph:
         """For each ordered step its longest distance from a root."""
         levels: dict[str, int] = {}
         for name in self.order:
-            levels[name] = max((levels[parent] + 1 for parent in self.parents[name]), default=0)
+            parents = self.leaves if self.steps[name].at_rest else self.parents[name]
+            levels[name] = max((levels[parent] + 1 for parent in parents), default=0)
         return levels
 
     def expands(self, name: str) -> bool:
@@ -116,9 +122,11 @@ class DependencyGraph:
     def is_static(self, name: str) -> bool:
         """Return whether the step exists from the start.
 
-        Others are created while the task runs: patterns, steps below an expanding step, and failure branches.
+        Others are created while the task runs: patterns, steps below an expanding step, failure branches, and the steps
+        of `finally`.
         """
-        return not (name in self.below_expanding or name in self.failure_branches or self.is_from(name, Origin.BATCH))
+        created = name in self.below_expanding or name in self.failure_branches or self.steps[name].at_rest
+        return not (created or self.is_from(name, Origin.BATCH))
 
     @cached_property
     def failure_branches(self) -> frozenset[str]:

@@ -12,6 +12,8 @@ LIMIT_NAME_RULE = "use letters, digits, `_` and `-`: it is a table of the config
 VERSION = rf"{NAME}(?:\+[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)?"
 VERSION_RULE = f"{NAME_RULE}; build metadata of SemVer may follow behind a `+`: 1.0.0+build.5"
 MAX_NAME = 128
+MOST_SUBJECT = 200
+"""Characters of the name of a person who decides."""
 """Maximum number of characters."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -55,6 +55,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "concurrency": _limit_of_tasks(plan),
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
+            "finally": [step.name for step in plan.steps if step.at_rest],
             "steps": [_step(step, plan) for step in plan.steps if step.made_for is None],
         },
         keep=("input_schema",),
@@ -74,7 +75,9 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "when": entry.rules[0].when if entry.made_for is not None and entry.rules else None,
             "rules": [_rule(rule) for rule in step.rules],
             "for_each": each and {"in": each["items"], "as": each["name"]} | {k: each[k] for k in BATCH_KEYS},
-            "dependencies": [name for name in entry.depends_on if plan.by_name[name].made_for is None],
+            "dependencies": [
+                name for name in entry.depends_on if plan.by_name[name].made_for is None and not step.at_rest
+            ],
             "system_dependency": step.system_dependency,
             "retry": _retry(step) if step.wait is None else None,
             "lifecycle": step.lifecycle,
@@ -122,8 +125,30 @@ def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
         defaults = {"take": "first", "count": 1, "since": "task"}
         more = {key: wait[key] for key, value in defaults.items() if wait[key] != value}
         return {**several, "timeout": NEVER if seconds is None else duration_text(seconds), **more}
+    if wait.get("on") == "person":
+        return _approval(wait)
     end = dict(until) if until and "next" in until else _start_text(until)
     return {"for": None if seconds is None else duration_text(seconds), "until": end}
+
+
+def _approval(wait: Mapping[str, Any]) -> dict[str, Any]:
+    every, after, seconds = wait["remind_seconds"], wait["escalate_seconds"], wait["for_seconds"]
+    to = _persons(wait["escalate_subjects"], wait["escalate_permissions"])
+    return {
+        "form": wait["form"],
+        "from": _persons(wait["subjects"], wait["permissions"]),
+        "quorum": wait["quorum"] if wait["quorum"] > 1 else None,
+        "reject": wait["reject"] if wait["reject"] != "first" else None,
+        "on_reject": wait["on_reject"] if wait["on_reject"] != "complete" else None,
+        "reminders": None if every is None else {"every": duration_text(every), "count": wait["reminders"]},
+        "escalate": None if after is None else {"after": duration_text(after), "to": to},
+        "timeout": NEVER if seconds is None else duration_text(seconds),
+    }
+
+
+def _persons(subjects: Sequence[Any] | None, permissions: Sequence[str] | None) -> dict[str, Any]:
+    names = [name if isinstance(name, str) else f"${{{place_text(name)}}}" for name in subjects or ()]
+    return _without_empty({"subjects": names, "permissions": list(permissions or ())})
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -184,6 +184,8 @@ class StepPlan:
     """Step that is created when this one fails, with the word `run`."""
     handles: str | None = None
     """Step whose failure creates this one; None: it does not depend on a failure."""
+    at_rest: bool = False
+    """True for a step of `finally`: it is created when all others have come to rest (`tasker.begin_finally`)."""
     circuit_breaker: StepBreaker | None = None
     """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None

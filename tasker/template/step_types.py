@@ -49,7 +49,7 @@ class Traits:
     once: bool = False
     """True: a failed attempt is the last one, unless the template sets `retry`."""
     waits: str | None = None
-    """For what it waits, in progress without a worker: `time` or `event`. None: a worker runs it."""
+    """For what it waits, in progress without a worker: `time`, `event` or `person`. None: a worker runs it."""
     edge: str = "dependency"
     """Name of the edges from such a step to steps created at run time."""
 
@@ -110,6 +110,10 @@ class StepType(StrEnum):
     WAIT_FOR_EVENT = (
         "wait_for_event",
         Traits("waits for an event that is sent to it, without a worker", "hexagon", ("{{", "}}"), waits="event"),
+    )
+    APPROVAL = (
+        "approval",
+        Traits("waits for the decision of persons, without a worker", "hexagon", ("{{", "}}"), waits="person"),
     )
 
     @property

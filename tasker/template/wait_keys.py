@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tasker.dataclasses import dataclass
+from tasker.template.approval_keys import APPROVAL_KEYS, result_of_approval
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.failure_keys import OnFailure
 from tasker.template.failure_words import FAIL_TASK
@@ -109,11 +110,11 @@ _KEYS = (
     ),
     *OF_ONE_EVENT,
     Key("events", ListOf(AWAITED_EVENT, at_least_one=True), "Several events, of which the first one ends the wait."),
-    Key("timeout", Timeout(), "How long the step waits for an event: `2h`, `3d`, or `never`."),
+    Key("timeout", Timeout(), "How long the step waits for an event or a person: `2h`, `3d`, or `never`."),
     Key(
         "on_timeout",
         OnFailure(),
-        "What it means for the task that no event came in time, in the words of `on_failure`.",
+        "What it means for the task that nothing came in time, in the words of `on_failure`.",
         default=FAIL_TASK,
     ),
     Key("take", Choice(("first", "all")), "`all` collects every event until the `timeout`.", default="first"),
@@ -130,10 +131,18 @@ _KEYS = (
         default="task",
     ),
 )
-OF_TIMES: Final = frozenset(("for", "until"))
-OF_EVENTS: Final = frozenset(key.name for key in _KEYS) - OF_TIMES
-"""Keys that only steps that wait for a time, or for an event, have."""
-WAIT_KEYS = tuple(replace(key, only_with=("wait",) if key.name in OF_TIMES else ("wait_for_event",)) for key in _KEYS)
+KINDS_OF_KEYS: Final[Values[str, tuple[str, ...]]] = {
+    **{key.name: ("event",) for key in _KEYS},
+    **dict.fromkeys(("for", "until"), ("time",)),
+    **dict.fromkeys(("timeout", "on_timeout"), ("event", "person")),
+    **{key.name: ("person",) for key in APPROVAL_KEYS},
+}
+"""For each key of waits, that for which the steps wait that have it."""
+TYPES: Final = {"time": "wait", "event": "wait_for_event", "person": "approval"}
+"""Type of step by that for which it waits."""
+WAIT_KEYS = tuple(
+    replace(key, only_with=tuple(TYPES[kind] for kind in KINDS_OF_KEYS[key.name])) for key in (*_KEYS, *APPROVAL_KEYS)
+)
 
 
 _TEXT = {"type": "string"}
@@ -143,6 +152,8 @@ def result_of_wait(waits: str, values: Values[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the result of a step that waits for that, from its keys."""
     if waits == "time":
         return {"type": "object", "required": ["waited_until"], "properties": {"waited_until": _TEXT}}
+    if waits == "person":
+        return result_of_approval(values.get("form"))
     events = [event for event in values.get("events", ()) if isinstance(event, dict)]
     schema = events[0].get("schema") if len(events) == 1 else values.get("schema")
     one: dict[str, Any] = {

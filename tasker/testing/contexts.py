@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
-from tasker.handlers.claims import Claim, HandlerEvent, publishing
+from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvent, publishing
 from tasker.handlers.context import StepContext
 from tasker.handlers.step_inputs import scope_of
 from tasker.template.plan import HandlerRef, Plan, StepPlan
@@ -35,6 +35,9 @@ def step_context(
     failures: Mapping[str, str] | None = None,
     handles: str | None = None,
     transaction: Any = None,
+    state: Mapping[str, Any] | None = None,
+    event: Any = None,
+    timed_out: bool = False,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -50,6 +53,9 @@ def step_context(
         failures: Error types that `context.failed` finds, by the step that failed or was skipped.
         handles: Step whose failure creates this one, for `context.failure`.
         transaction: Connection or session of a transactional handler, which the test commits or rolls back.
+        state: What `context.state` returns, as an earlier call stored it.
+        event: Payload of the event with which the handler goes on (`context.event`).
+        timed_out: No event came in time (`context.timed_out`).
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -65,7 +71,7 @@ def step_context(
         max_attempts=3,
         correlation_id=CORRELATION,
         inputs=None if batch is None else _batch_inputs(*batch),
-        checkpoint=checkpoint,
+        checkpoint=_checkpoint(checkpoint, state, event, timed_out),
         failures=None if failures is None else {name: {"error_type": kind} for name, kind in failures.items()},
     )
     context = StepContext.build(
@@ -79,6 +85,18 @@ def step_context(
     if transaction is not None:
         context.enter(transaction)
     return context
+
+
+def _checkpoint(
+    checkpoint: Mapping[str, Any] | None, state: Mapping[str, Any] | None, payload: Any, timed_out: bool
+) -> dict[str, Any] | None:
+    again: dict[str, Any] = {} if state is None else {"state": state}
+    if payload is not None:
+        sent_at = "2026-01-01T00:00:00+00:00"
+        again["event"] = {"event": "event", "key": "", "payload": payload, "event_uuid": TASK, "sent_at": sent_at}
+    if timed_out:
+        again["timed_out"] = True
+    return {**(checkpoint or {}), **({AGAIN_KEY: again} if again else {})} or None
 
 
 def step_inputs(

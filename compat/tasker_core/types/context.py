@@ -16,7 +16,7 @@ from tasker_core.types.step_event import FfiStepEvent, event_for, task_fields
 class EventContext(EngineContext):
     """The engine's context of a step that arrived as an event: handlers written for the engine get it."""
 
-    event: FfiStepEvent
+    event: FfiStepEvent  # type: ignore[assignment]  # tasker_core's name; that of `again_when` is `awaited_event`
 
     @classmethod
     def from_ffi_event(cls, event: FfiStepEvent, handler_name: str) -> Self:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tasker.cli.commands.task_record import record
+from tasker.cli.commands.task_replay import replay
 from tasker.cli.commands.task_step import step
 from tasker.cli.commands.task_steps import audit, complete_step, reset_step, resolve_step, steps
 from tasker.cli.commands.task_submit import refused, request, submit
@@ -196,6 +199,8 @@ task.add_command(explain)
 task.add_command(logs)
 task.add_command(retry)
 task.add_command(rerun)
+task.add_command(record)
+task.add_command(replay)
 task.add_command(request)
 task.add_command(refused)
 
@@ -247,10 +252,19 @@ def list_(form: str, place: FleetTarget, **which: Any) -> None:
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.option("--traceback", is_flag=True, help="Print the whole traceback of each step's last failure.")
 @click.option("--all", "every", is_flag=True, help="Show each instance of a batch worker, each failure, each result.")
+@click.option("--at", type=since, metavar="2h|7d|DATE", help="Show the task as it was then.")
 @SHOW_SENSITIVE
 @FORMAT
 @fleet_options
-def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, form: str, place: FleetTarget) -> None:
+def show(
+    task_uuid: str,
+    traceback: bool,
+    every: bool,
+    at: datetime | None,
+    show_sensitive: bool,
+    form: str,
+    place: FleetTarget,
+) -> None:
     """Show a task: its state, its steps, its failures, its results.
 
     Many instances of a batch worker are one line, followed by the failed ones; --all shows each of them. On a terminal
@@ -259,7 +273,14 @@ def show(task_uuid: str, traceback: bool, every: bool, show_sensitive: bool, for
     from tasker.cli.render.task import report_object, report_text
 
     async def read(app: Fleet) -> TaskReport:
-        return await seen(app, show_sensitive).tasks.report(await find_task(app.tasks, task_uuid))
+        tasks = seen(app, show_sensitive).tasks
+        task = await find_task(app.tasks, task_uuid)
+        report = await tasks.report(task)
+        if at is None:
+            return report
+        from tasker.views.as_of import report_at  # rarely needed
+
+        return report_at(report, await tasks.history(task), at)
 
     report = run_on_fleet(place, read)
     render = partial(report_text, report, traceback=traceback, every=every, width=screen_width())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.commands.plugin import plugged_handlers, plugged_rules
+from tasker.cli.commands.template_diff import diff
 from tasker.cli.connection import FORMAT, connected, format_option, print_as
 from tasker.cli.render.values import date_time, table
 from tasker.cli.run.input import reserved_stdout
@@ -164,6 +165,7 @@ def template() -> None:
 
 template.add_command(list_templates)
 template.add_command(register)
+template.add_command(diff)
 
 
 @template.command()

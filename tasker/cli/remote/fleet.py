@@ -21,7 +21,7 @@ from tasker.views.progress import TaskProgress
 from tasker.views.steps import Attempt, RetriedSteps, StartedRerun, Step, StepInputs, StepLogLine
 from tasker.views.task_lists import RefusedMessage, TaskSummary, TransitionDetail
 from tasker.views.tasks import TaskReport
-from tasker.views.templates import Registration
+from tasker.views.templates import Registration, TemplateDetail
 
 if TYPE_CHECKING:
     from tasker.cli.remote.events import HttpIncomingEvents
@@ -124,6 +124,7 @@ class TemplateTextService(Protocol):
     """Methods of `tasker.services.workflows.texts.TemplateTexts`, documented there."""
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Registration: ...
+    async def detail(self, namespace: str, name: str, version: str) -> TemplateDetail: ...
 
 
 class SubmissionService(Protocol):

@@ -134,6 +134,7 @@ class HttpTemplateTexts(RemoteService):
     """`tasker.services.workflows.texts.TemplateTexts` through a server."""
 
     register = TemplateOperations.register_templates
+    detail = TemplateOperations.get_template
 
 
 class RedactedByServer:

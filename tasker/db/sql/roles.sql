@@ -36,6 +36,7 @@ grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
 -- sweeps prune them
 grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.approval_votes to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
 -- failure burst.
@@ -52,12 +53,13 @@ grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 
--- New tasks: submitted over HTTP, requested by message, or by schedules. A worker leaves schedules to the
--- others; its templates declare them.
-grant insert on tasker.tasks, tasker.task_details to {orchestrator}, {api};
-grant insert, update on tasker.unique_keys, tasker.debounces, tasker.submission_buckets to {orchestrator},
-  {api};
-grant update (context, context_bytes, deadline_at) on tasker.task_details to {orchestrator};   -- debounce
+-- New tasks: submitted over HTTP, requested by message, by schedules, or by handlers. A worker leaves
+-- schedules to the others; its templates declare them.
+grant insert on tasker.tasks, tasker.task_details, tasker.task_links to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.unique_keys, tasker.debounces, tasker.submission_buckets to {worker},
+  {orchestrator}, {api};
+-- debounce
+grant update (context, context_bytes, deadline_at) on tasker.task_details to {worker}, {orchestrator};
 grant update, delete on tasker.submission_buckets to {worker}, {orchestrator};
 grant insert, update, delete on tasker.schedules, tasker.schedule_fires to {orchestrator}, {api};
 grant insert, update on tasker.schedules to {worker};
@@ -87,8 +89,8 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.refused_results, tasker.unserved_steps, tasker.tasks_dlq, tasker.dlq_replays,
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
-  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events
-  to {orchestrator};
+  tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events,
+  tasker.task_links to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 

@@ -91,6 +91,10 @@ class StepChangeKind:
     """True: its note may say that the worker lacks the handler (rule 16)."""
     leaves_task: bool = False
     """True: the counters and the state of the task do not change."""
+    suspends: bool = False
+    """True: the step stays in progress without a worker, until the event for which its handler waits."""
+    keeps_state: bool = False
+    """True: its result, if any, is what the handler reads at its next call (`context.state`, `context.event`)."""
 
     @cached_property
     def by_state(self) -> dict[StepState, StepPath]:
@@ -172,7 +176,14 @@ CHANGES: Final[Mapping[str, StepChangeKind]] = {
     ),
     "defer": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.RETURNED, ends_claim=True),
     # The handler asked to be called again later: neither a failure nor an attempt.
-    "snooze": StepChangeKind(((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.RETURNED, ends_claim=True),
+    "snooze": StepChangeKind(
+        ((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY),), attempts=Attempts.RETURNED, ends_claim=True, keeps_state=True
+    ),
+    # The handler waits for an event without its worker; then it is called again, in the same attempt.
+    "suspend": StepChangeKind(((_S.IN_PROGRESS,),), ends_claim=True, suspends=True, keeps_state=True),
+    "resume": StepChangeKind(
+        ((_S.IN_PROGRESS, _S.WAITING_FOR_RETRY, _S.PENDING),), attempts=Attempts.RETURNED, keeps_state=True
+    ),
     # Changes towards the queue, and back to pending.
     "promote": StepChangeKind(((_S.WAITING_FOR_RETRY, _S.PENDING),), Token.UNCHANGED),
     "unhold": StepChangeKind(((_S.PENDING,),), Token.UNCHANGED, needs_parents=True),

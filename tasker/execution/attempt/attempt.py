@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tasker.dataclasses import dataclass
 from tasker.engine.exchange import Result
-from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
+from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
 from tasker.json_values import VALUE_LIMIT_BYTES
 from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
@@ -49,6 +49,8 @@ class Snooze:
     delay_ms: int
     reason: str
     limit: int
+    state: Mapping[str, Any] | None = None
+    """What its next call reads as `context.state`, storable JSON; None keeps what is stored."""
     events: Sequence[HandlerEvent] = ()
     """Events that the handler published before: they are not kept, because it is called again from the top."""
 
@@ -88,7 +90,7 @@ class Attempt:
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 
 
-Ending: TypeAlias = Success | Failure | Checkpoint | Snooze
+Ending: TypeAlias = Success | Failure | Checkpoint | Snooze | Suspension
 """Outcome of one call of a handler."""
 
 
@@ -141,6 +143,14 @@ class ClaimSnoozed(ClaimDeferred):
     """The handler asked to be called again: as deferred, and counted up to `limit`."""
 
     limit: int = 0
+    state: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSuspended(UnreportedEnd):
+    """The handler waits for an event: its step is suspended."""
+
+    suspension: Suspension | None = None
 
 
 AttemptEnd: TypeAlias = Result | UnreportedEnd

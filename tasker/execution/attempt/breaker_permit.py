@@ -1,4 +1,4 @@
-"""The circuit breaker of a step around one attempt."""
+"""Permission of a step's circuit breaker for one attempt."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from tasker.engine.retry import Fail, decide_failure
 from tasker.errors import NotStorable
-from tasker.execution.attempt.attempt import Attempt, Checkpoint, ClaimLost, Ending
+from tasker.execution.attempt.attempt import Attempt, Checkpoint, ClaimLost, Ending, Snooze
 from tasker.execution.attempt.settle import make_storable
 from tasker.expressions.mapping import MappingFailure
-from tasker.handlers.claims import KEPT_EVENTS, Failure, Success
+from tasker.handlers.claims import KEPT_EVENTS, Failure, Success, Suspension
 from tasker.handlers.evaluated_steps import evaluated_result, item_scopes
 from tasker.handlers.step_inputs import failure_of, scope_of
 from tasker.json_values import as_stored, encode
@@ -137,6 +137,9 @@ class ItemCalls:
         if not self._alone and isinstance(ending, Checkpoint):
             message = f"{self._handler} must not yield a checkpoint: `{step.name}` saves one after each item"
             return Failure(f"{message}: write `batch_size: 1`", "checkpoint_in_batch", False, handler=self._handler)
+        if not self._alone and (isinstance(ending, Suspension) or (isinstance(ending, Snooze) and ending.state)):
+            message = f"{self._handler} must not wait with a state: the items of `{step.name}` share one instance"
+            return Failure(f"{message}: write `batch_size: 1`", "wait_in_batch", False, handler=self._handler)
         return ending
 
     @property

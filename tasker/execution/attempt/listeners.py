@@ -12,7 +12,13 @@ from typing import Any
 from tasker.engine.exchange import Result
 from tasker.engine.retry import Fail, decide_failure
 from tasker.errors.tracebacks import exception_of, traceback_of
-from tasker.execution.attempt.attempt import AttemptCancelled, AttemptEnd, ClaimDeferred, ClaimReleased
+from tasker.execution.attempt.attempt import (
+    AttemptCancelled,
+    AttemptEnd,
+    ClaimDeferred,
+    ClaimReleased,
+    ClaimSuspended,
+)
 from tasker.handlers.claims import Claim, Failure
 from tasker.handlers.normalize import exception_metadata
 from tasker.logging.lines import ids_of, log_line
@@ -95,6 +101,7 @@ def _ended(attempt: AttemptStarted, end: AttemptEnd, now: datetime) -> AttemptEn
 def _unreported(end: AttemptEnd) -> End:
     kinds: tuple[tuple[type[AttemptEnd], End], ...] = (
         (ClaimDeferred, "deferred"),
+        (ClaimSuspended, "deferred"),
         (ClaimReleased, "released"),
         (AttemptCancelled, "cancelled"),
     )

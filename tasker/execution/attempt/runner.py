@@ -27,6 +27,7 @@ from tasker.execution.attempt.attempt import (
     ClaimLost,
     ClaimReleased,
     ClaimSnoozed,
+    ClaimSuspended,
     Ending,
     Snooze,
     UnreportedEnd,
@@ -50,7 +51,7 @@ from tasker.execution.attempt.settle import (
 from tasker.execution.attempt.slot_share import several_slots
 from tasker.execution.modes.event_loop import run_async
 from tasker.execution.modes.threads import ThreadExecutor
-from tasker.handlers.claims import Claim, Failure, Success
+from tasker.handlers.claims import Claim, Failure, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import WARN_BYTES
 from tasker.metrics import Histogram, summed
@@ -125,12 +126,9 @@ class AttemptRunner:
 
     def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
         """Return the effect of a step: that of the template, or what its handler declares here."""
-        if step.effect is not None:
-            return step.effect
-        try:
-            return self._registry.of_step(step, plan.id).effect
-        except ResolutionError:
-            return None
+        with contextlib.suppress(ResolutionError):
+            return step.effect or self._registry.of_step(step, plan.id).effect
+        return None
 
     @property
     def leaked_threads(self) -> int:
@@ -360,6 +358,8 @@ class AttemptRunner:
             return ending
         if isinstance(ending, Snooze):
             return self._snoozed(attempt, ending, started)
+        if isinstance(ending, Suspension):
+            return ClaimSuspended(attempt.claim, "", ending)
         milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
@@ -381,7 +381,7 @@ class AttemptRunner:
         if left is not None and snooze.delay_ms >= left * 1000:
             return self._settle(attempt, too_near(snooze, left, attempt.step.handler.callable), started)
         reason = OutcomeRedactor(attempt).over(snooze.reason)
-        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit)
+        return ClaimSnoozed(attempt.claim, reason, snooze.delay_ms, snooze.limit, snooze.state)
 
     async def _until_idle(self, limit: float) -> None:
         if self._running:

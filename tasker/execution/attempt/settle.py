@@ -11,10 +11,11 @@ from typing import Any
 
 from tasker.errors import HandlerMismatch, NotStorable
 from tasker.execution.attempt.attempt import Attempt, Checkpoint, Ending, Snooze
-from tasker.handlers.claims import Failure, Success
+from tasker.handlers.again import AgainIn, AgainWhen
+from tasker.handlers.claims import Failure, Success, Suspension
 from tasker.handlers.normalize import failure_from_exception, failure_from_result, to_result
 from tasker.handlers.outcome_forms import BATCH_KEY, DECISION_KEY
-from tasker.handlers.step_handler import AgainIn, CheckpointYield
+from tasker.handlers.step_handler import CheckpointYield
 from tasker.json_values import VALUE_LIMIT_BYTES, WARN_BYTES, as_stored, encode
 from tasker.known_secrets import KNOWN
 from tasker.redaction import Redactor, has_sensitive
@@ -158,8 +159,27 @@ def yielded(signal: CheckpointYield, handler: str) -> Checkpoint | Failure:
         return _not_storable("checkpoint", problem, handler)
 
 
-def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Snooze | Failure:
-    """Convert an exception that left the handler: to the position it yields, to a snooze, or to a failure.
+def snoozed(signal: AgainIn, handler: str) -> Snooze | Failure:
+    """Return the request to be called again in its stored form, or a failure when its state cannot be stored."""
+    try:
+        state = None if signal.state is None else as_stored(encode(signal.state))
+    except NotStorable as problem:
+        return _not_storable("state", problem, handler)
+    return Snooze(math.ceil(signal.seconds * 1000), KNOWN.redact(_text(signal.reason)), signal.limit, state)
+
+
+def suspended(signal: AgainWhen, handler: str) -> Suspension | Failure:
+    """Return the wait of a handler in its stored form, or a failure when its state cannot be stored."""
+    timeout = None if signal.seconds is None else math.ceil(signal.seconds * 1000)
+    try:
+        kept = as_stored(encode({"key": signal.key, "state": signal.state, "schema": signal.schema}))
+    except NotStorable as problem:
+        return _not_storable("state", problem, handler)
+    return Suspension(signal.event, timeout_ms=timeout, on_timeout=signal.on_timeout, **kept)
+
+
+def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Snooze | Suspension | Failure:
+    """Convert an exception that left the handler: to the position it yields, to a call later, or to a failure.
 
     A yield from a task of an `asyncio.TaskGroup` arrives in a group, alone if no other task has failed.
     """
@@ -167,7 +187,9 @@ def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Snooze
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
     if isinstance(inner, AgainIn):
-        return Snooze(math.ceil(inner.seconds * 1000), KNOWN.redact(_text(inner.reason)), inner.limit)
+        return snoozed(inner, handler)
+    if isinstance(inner, AgainWhen):
+        return suspended(inner, handler)
     return yielded(inner, handler) if isinstance(inner, CheckpointYield) else settle_exception(error, handler)
 
 

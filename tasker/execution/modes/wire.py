@@ -12,9 +12,16 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze, with_events
+from tasker.execution.attempt.attempt import (
+    Attempt,
+    AttemptCancelFlag,
+    Checkpoint,
+    Ending,
+    Snooze,
+    with_events,
+)
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
-from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
+from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
 from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
@@ -159,7 +166,7 @@ def answer(call: CallId, ending: Ending) -> dict[str, Any]:
     if isinstance(ending, Success):
         kind, field_values = "success", {"text": ending.encoded.text, "metadata": ending.metadata}
     else:
-        kinds = {Failure: "failure", Snooze: "snooze", Checkpoint: "checkpoint"}
+        kinds = {Failure: "failure", Snooze: "snooze", Suspension: "suspension", Checkpoint: "checkpoint"}
         kind = kinds[type(ending)]
         field_values = {name: value for name, value in _fields(ending).items() if name != "events"}
     message = {"call": call, "type": kind, "fields": field_values}
@@ -180,6 +187,8 @@ def _ending(kind: str, fields: Mapping[str, Any]) -> Ending:
             return Failure(**fields)
         case "snooze":
             return Snooze(**fields)
+        case "suspension":
+            return Suspension(**fields)
         case _:
             return Checkpoint(**fields)
 

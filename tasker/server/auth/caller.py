@@ -10,7 +10,8 @@ from typing import Literal
 from tasker.dataclasses import dataclass
 from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
 from tasker.logging.lines import LogThrottle
-from tasker.operations.permissions import EVERYTHING, Grant, Permission
+from tasker.operations.permissions import EVERYTHING, OF_TEMPLATES, Grant, Permission
+from tasker.services.approvals import Approver
 
 Method = Literal["disabled", "jwt", "api_key"]
 
@@ -47,6 +48,18 @@ class AuthenticatedCaller:
             return self.confined_to
         named = frozenset(name for name in granted if name is not None)
         return named if self.confined_to is None else named & self.confined_to
+
+    @property
+    def approver(self) -> Approver:
+        """The caller as a person who decides, with the permissions that templates name."""
+        named: list[tuple[str | None, str | None]] = []
+        for grant in self.grants:
+            resource, _, action = grant.word.partition(":")
+            if grant.word == EVERYTHING or (resource == OF_TEMPLATES and action == "*"):
+                named.append((None, grant.namespace))
+            elif resource == OF_TEMPLATES:
+                named.append((grant.word, grant.namespace))
+        return Approver(self.name, sorted(named, key=str))
 
     def require(self, permission: Permission) -> None:
         """Raise `NotPermitted` if the caller has the permission in no namespace."""

@@ -23,7 +23,7 @@ from tasker.services.tasks.read import checked
 from tasker.services.workflows.targets import registered_name
 
 KEYS = ("request_id", "namespace", "template", "version", "context", "options")
-OPTIONS = {field.name: field.default for field in fields(Submission) if field.name != "context"}
+OPTIONS = {field.name: field.default for field in fields(Submission) if field.name not in ("context", "key", "parent")}
 _COUNTER_BITS = 0xFFFFFF
 """Last 24 bits of a task's id, which number its steps."""
 
@@ -42,6 +42,9 @@ class TaskRequestMessage:
         """Return the message as plain data, without options that have their defaults."""
         arguments = asdict(self.request)
         context = arguments.pop("context")
+        if arguments.pop("key") is not None:
+            raise UsageError("key: a request by message is not tied to a step", hint="pass a task_uuid made from it")
+        del arguments["parent"]
         arguments |= start_texts(**{name: arguments[name] for name in TIMES})
         options = {name: value for name, value in arguments.items() if value != OPTIONS[name]}
         values = (self.task_uuid, self.namespace, self.template, self.version, context, options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from tasker.errors import InputInvalid, NotStorable, UsageError
+from tasker.errors import InputInvalid, NotStorable, TemplateError, UsageError
 from tasker.json_values import text_problem
 from tasker.logging.trace_context import checked
 from tasker.redaction import without_secrets
@@ -128,6 +128,15 @@ def unposted() -> UsageError:
         "callback_url: no process posts to callback URLs",
         hint="start a worker, orchestrator or server with the plugin `webhooks` and its `callback_secrets`"
         " (docs/submissions.md); without them, read the end of the task with wait or watch",
+    )
+
+
+def template_gone(plan: Plan) -> TemplateError:
+    """Return the error for a template that the database lost between its registration and the submission."""
+    return TemplateError(
+        f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
+        f"gone: the database was recreated or restored",
+        hint="submit again when that is done; no task was created",
     )
 
 

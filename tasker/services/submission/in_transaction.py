@@ -26,6 +26,7 @@ from tasker.messaging.port import Backend, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
 from tasker.services.submission.check import unposted
+from tasker.services.submission.parents import too_deep
 from tasker.services.submission.reused_keys import key_reused
 from tasker.services.submission.submit import DraftFactory, Submission, SubmissionResult, submitted
 from tasker.template.plan import Plan
@@ -89,6 +90,8 @@ class CallerSubmission:
             }
             response = call_in(transaction, self._expression(), to_json(args))
             answer = SubmitAnswer.parse(response)
+            if answer.too_deep:
+                raise too_deep(self._drafts.max_depth)
             self._arrange_sending(transaction, [hint for hint in response.get("send") or () if "step" in hint])
             existing = None if answer.created else transaction.value(EXISTING, draft.identity)
             other = transaction.value(OTHER_INPUT, draft.identity, draft.input) if existing and draft.keyed else None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from tasker.dataclasses import dataclass
 from tasker.engine.plans import PlanStore
 from tasker.errors import TaskerError
+from tasker.services.submission.parents import within_handler
 from tasker.services.submission.submit import (
     Draft,
     OnDuplicate,
@@ -51,9 +52,10 @@ class Submissions:
         Raises `TemplateNotFound` and the errors of `App.submit`.
         """
         plan = (await self._plans.find(order.namespace, order.template, order.version)).plan
+        request = within_handler(order.request)
         registration = self._waiters.register(awaited)
         submitted = await self._submitter.submit(
-            plan, order.request, on_duplicate=on_duplicate, waiter=registration.waiter, client=order.client
+            plan, request, on_duplicate=on_duplicate, waiter=registration.waiter, client=order.client
         )
         self._waiters.submitted(registration, [submitted])
         self._wake()
@@ -74,7 +76,7 @@ class Submissions:
         for name, places in groups.items():
             try:
                 plan = (await self._plans.find(*name)).plan
-                requests = {place: orders[place].request for place in places}
+                requests = {place: within_handler(orders[place].request) for place in places}
                 answers |= await self._of_one_template(plan, requests, orders[places[0]].client)
             except TaskerError as error:
                 answers |= dict.fromkeys(places, error)

@@ -20,7 +20,7 @@ from tasker.engine.answers import EagerStarter, SubmitAnswer
 from tasker.engine.calls import Engine
 from tasker.engine.identity import identity_hash, plan_key
 from tasker.engine.plans import PlanStore
-from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, TemplateError, UsageError
+from tasker.errors import DuplicateTask, IdempotencyKeyReused, TaskerError, UsageError
 from tasker.json_values import VALUE_LIMIT_BYTES, encode
 from tasker.messaging.queues import check_namespace
 from tasker.services.submission.admission import SubmissionAdmission
@@ -30,12 +30,14 @@ from tasker.services.submission.check import (
     check_key,
     option_item,
     require_fit,
+    template_gone,
     trace_item,
     unposted,
 )
 from tasker.services.submission.input_keys import collected, debounce_item, tenant_of, unique_item
 from tasker.services.submission.limits import SubmissionLimits
 from tasker.services.submission.lost_commit import First, log_created_tasks, retry_read_once, submit_with_recovery
+from tasker.services.submission.parents import ParentStep, parent_item, tied_identity, too_deep
 from tasker.services.submission.reused_keys import refuse_reused_keys
 from tasker.services.submission.starts import deadline_item, expiry_item, start_item
 from tasker.settings.execution import Execution
@@ -62,6 +64,7 @@ class Submission:
     own id. `tenant` is for whom the task runs; without it, what the template finds in the input.
     The plugin `webhooks` posts the end of the task to `callback_url`.
     `traceparent` and `tracestate` are the submitter's trace context (W3C Trace Context).
+    Within a handler, `key` identifies the task instead of its input; `App.submit` finds the `parent` by itself.
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -81,10 +84,12 @@ class Submission:
     deadline: datetime | timedelta | float | str | None = None
     tenant: str | None = None
     callback_url: str | None = None
+    key: str | None = None
+    parent: ParentStep | None = None
 
 
 class SubmissionOptions(TypedDict, total=False):
-    """Fields of a `Submission` except its context, for functions that accept them as keywords."""
+    """Fields of a `Submission` except its context and parent, for functions that accept them as keywords."""
 
     priority: int | PriorityName | None
     idempotency_key: str | None
@@ -102,6 +107,7 @@ class SubmissionOptions(TypedDict, total=False):
     deadline: datetime | timedelta | float | str | None
     tenant: str | None
     callback_url: str | None
+    key: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +129,15 @@ class SubmissionResult:
 class Draft:
     """Task about to be created: its id, its identity for deduplication, and its arguments for the engine.
 
-    `keyed`: the identity is an idempotency key, so that a task of the same identity may have another input.
+    `keyed`: the identity is an idempotency key, so that a task of the same identity may have another input. `tied`:
+    another attempt of the handler may have created it.
     """
 
     task_uuid: str
     identity: str
     item: Mapping[str, Any]
     keyed: bool = False
+    tied: bool = False
 
     @property
     def is_deferred(self) -> bool:
@@ -147,7 +155,7 @@ class DraftFactory:
     """Validation of submissions and conversion to the engine's arguments.
 
     `new_id` returns new task ids (UUID text whose last 24 bits are zero); `window` is the maximum number of enqueued
-    steps of a namespace.
+    steps of a namespace, `max_depth` that of links from a task to the first one of its line.
     """
 
     def __init__(
@@ -156,9 +164,10 @@ class DraftFactory:
         *,
         window: int = Execution.enqueue_window,
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
+        max_depth: int = Execution.max_task_depth,
     ) -> None:
         self.new_id = new_id
-        self._window = window
+        self._window, self.max_depth = window, max_depth
         self._limit = context_limit_bytes
 
     def draft(self, plan: Plan, request: Submission, task_id: str | None = None) -> Draft:
@@ -174,13 +183,10 @@ class DraftFactory:
         task_id = task_id or self.new_id()
         context = encode(collected(plan, input_values), limit_bytes=self._limit)
         tenant = tenant_of(plan, request.tenant, input_values)
-        identity = identity_hash(
-            plan_key(f"{plan.namespace}/{plan.name}/{plan.version}", tenant),
-            plan.identity_strategy,
-            input_values,
-            check_key(request.idempotency_key),
-            task_id,
-        )
+        key, name = check_key(request.idempotency_key), f"{plan.namespace}/{plan.name}"
+        tied = tied_identity(request, plan_key(name, tenant), input_values)
+        versioned = plan_key(f"{name}/{plan.version}", tenant)
+        identity = tied or identity_hash(versioned, plan.identity_strategy, input_values, key, task_id)
         item = {
             "id": task_id,
             "identity": identity,
@@ -191,11 +197,12 @@ class DraftFactory:
             **unique_item(plan, input_values, tenant),
             **debounce_item(plan, input_values, tenant, self._limit),
             **callback_item(request.callback_url),
+            **parent_item(request.parent),
             **start_item(request.run_at, request.delay, plan.debounce),
             **expiry_item(request.expires_in, plan.expires_in_seconds),
             **deadline_item(request.deadline, plan.deadline_seconds),
         }
-        return Draft(task_id, identity, item, keyed=request.idempotency_key is not None)
+        return Draft(task_id, identity, item, keyed=key is not None, tied=tied is not None)
 
     def args(
         self,
@@ -212,7 +219,8 @@ class DraftFactory:
         workers, because nothing does so after it. `waiter` is the program to notify of the tasks' ends.
         """
         tasks = [draft.item for draft in drafts]
-        more = {name: value for name, value in (("hash", stored), ("waiter", waiter)) if value}
+        depth = self.max_depth if any("parent" in item for item in tasks) else None
+        more = {name: value for name, value in (("hash", stored), ("waiter", waiter), ("max_depth", depth)) if value}
         return {"template": template_id, "window": self._window, "announce": announce, **more, "tasks": tasks}
 
 
@@ -233,11 +241,11 @@ class Submitter:
         context_limit_bytes: int = VALUE_LIMIT_BYTES,
         admission: SubmissionAdmission | None = None,
         limits: SubmissionLimits | None = None,
+        max_depth: int = Execution.max_task_depth,
     ) -> None:
-        self._engine = engine
+        self._engine, self._plans = engine, plans
         self._admission, self.limits = admission, limits or SubmissionLimits(engine)
-        self._plans = plans
-        self.drafts = DraftFactory(new_id, window=window, context_limit_bytes=context_limit_bytes)
+        self.drafts = DraftFactory(new_id, window=window, context_limit_bytes=context_limit_bytes, max_depth=max_depth)
 
     async def submit(
         self,
@@ -342,7 +350,9 @@ class Submitter:
                 break
             self._plans.forget()
         else:
-            raise _gone(plan)
+            raise template_gone(plan)
+        if answer.too_deep:
+            raise too_deep(self.drafts.max_depth)
         log_created_tasks(self._engine.listeners, plan, drafts, answer, began)
         again = [draft.identity for draft in drafts if draft.task_uuid not in answer.created]
         existing = await self._existing(again) if again else {}
@@ -375,6 +385,8 @@ def submitted(
     task_uuid, state, steps = existing or (None, None, 0)
     if task_uuid == draft.task_uuid:  # created by an earlier call whose answer was lost
         return SubmissionResult(draft.task_uuid, steps)
+    if draft.tied and task_uuid is not None:  # by an earlier attempt of the handler
+        return SubmissionResult(task_uuid, steps, created=False)
     if existing is None and (running := answer.running.get(draft.task_uuid)):
         return SubmissionResult(running[0], running[2], created=False, unique=True)
     if existing is None and (merged := answer.debounced.get(draft.task_uuid)):
@@ -385,12 +397,4 @@ def submitted(
         state=state,
         steps=steps,
         hint="change the input or the idempotency key",
-    )
-
-
-def _gone(plan: Plan) -> TemplateError:
-    return TemplateError(
-        f"template {plan.namespace}/{plan.name} version {plan.version} was registered a moment ago and is "
-        f"gone: the database was recreated or restored",
-        hint="submit again when that is done; no task was created",
     )

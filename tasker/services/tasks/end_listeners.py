@@ -186,8 +186,8 @@ async def retry_through_outage(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def submission_deadline(timeout: float | None, key: str) -> AsyncGenerator[asyncio.Timeout]:
-    """Cancel the enclosed submission of the task with that key after `timeout` seconds.
+async def submission_deadline(timeout: float | None, key: str | None) -> AsyncGenerator[asyncio.Timeout]:
+    """Cancel the enclosed submission of the task with that key after `timeout` seconds; None: the task of a handler.
 
     Raises `TimeoutError` then; the database may still have carried out what was sent before.
     """
@@ -197,9 +197,13 @@ async def submission_deadline(timeout: float | None, key: str) -> AsyncGenerator
     except TimeoutError:
         if not limit.expired():
             raise
+        again = (
+            "The next attempt of the handler finds it"
+            if key is None
+            else f"To run it in either case: run(..., idempotency_key={key!r}, on_duplicate='return')"
+        )
         raise TimeoutError(
-            f"the submission was not answered within {timeout:g} s: the task may have been created, or not. "
-            f"To run it in either case: run(..., idempotency_key={key!r}, on_duplicate='return')"
+            f"the submission was not answered within {timeout:g} s: the task may have been created, or not. {again}"
         ) from None
 
 

@@ -23,6 +23,7 @@ from tasker.services.workflows.targets import resolve_path
 from tasker.template.builtin import plugin_of
 from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
 from tasker.template.diagnostics import Diagnostic, did_you_mean, severity_of
+from tasker.template.diff import Version
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules
 from tasker.template.report import render_text
@@ -67,6 +68,15 @@ def load_workflows(
     if named:
         require_environment(result, environment)
     return workflows_of(result, Path(path))
+
+
+def load_versions(path: str | Path, environment: str | None = None, rules: TemplateRules = ()) -> list[Version]:
+    """Return the plans of `load_path` with their positions. Raises `TemplateError`, `UsageError`."""
+    result = load_path(path, environment, rules)
+    if not result.ok:
+        raise TemplateError(render_text(result.errors, result.sources), diagnostics=result.diagnostics)
+    require_environment(result, environment)
+    return [Version(plan, places) for plan, places in zip(result.plans, result.places, strict=True)]
 
 
 def workflows_of(result: CompileResult, root: Path) -> tuple[Workflow, ...]:
@@ -149,6 +159,7 @@ def combined(results: Sequence[CompileResult]) -> CompileResult:
         sources={name: text for result in results for name, text in result.sources.items()},
         origins=tuple(origins for result in results for origins in result.origins),
         environments=frozenset(name for result in results for name in result.environments),
+        places=tuple(places for result in results for places in result.places),
     )
 
 

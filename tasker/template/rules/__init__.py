@@ -7,7 +7,17 @@ from typing import Any
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.rules import conditions, declarations, effects, failures, inputs, submissions, times, waits
+from tasker.template.rules import (
+    conditions,
+    declarations,
+    effects,
+    failures,
+    inputs,
+    last_steps,
+    submissions,
+    times,
+    waits,
+)
 from tasker.template.rules import graph as graph_rules
 
 RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
@@ -54,6 +64,9 @@ def check_rules(
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     failures.words_agree(graph, document)
+    last_steps.exist(graph, document)
+    last_steps.stand_alone(graph)
+    last_steps.are_standard_steps(graph)
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)

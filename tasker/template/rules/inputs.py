@@ -279,8 +279,10 @@ class _Scopes:
         repeatable = {name: type_ for name, type_ in self._names.items() if name != "attempt"}
         scope = CheckScope(
             names=repeatable if step.made_for is not None or "rules" in step.values else self._names,
-            steps=_ResultsAbove(step.name, self._graph, self._above, self._results),
-            uncertain=_Uncertain(step.name, self._graph),
+            steps=_ResultsAbove(step.name, self._graph, self._above, self._results)
+            if not step.at_rest
+            else {name: self._results[name] for name, other in self._graph.steps.items() if not other.at_rest},
+            uncertain=frozenset(self._graph.steps) if step.at_rest else _Uncertain(step.name, self._graph),
             known=self._graph.steps,
             step=step.title,
             strict=self._strict,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tasker.template.ancestry import Ancestry
@@ -100,9 +100,21 @@ def _places(step: StepDraft) -> Iterator[tuple[str, Mapping[str, Any], tuple[str
     for number, event in enumerate(step.values.get("events", ())):
         if isinstance(event, Mapping) and "step" in event.get("key", {}):
             yield "T116", event["key"], ("events", number, "key")
+    for path in (("from",), ("escalate", "to")):
+        for number, subject in enumerate(_persons(step, path)):
+            if isinstance(subject, Mapping) and "step" in subject:
+                yield "T116", subject, (*path, "subjects", number)
     for number, limit in _named_limits(step):
         if "step" in limit.get("key", {}):
             yield "T116", limit["key"], ("limits", number, "key")
+
+
+def _persons(step: StepDraft, path: tuple[str, ...]) -> Sequence[Any]:
+    value: Any = step.values
+    for key in path:
+        value = value.get(key, {})
+    subjects: Sequence[Any] = value.get("subjects", ())
+    return subjects
 
 
 def _named_limits(step: StepDraft) -> Iterator[tuple[int, Mapping[str, Any]]]:

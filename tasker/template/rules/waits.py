@@ -7,7 +7,8 @@ from typing import Final
 
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
-from tasker.template.wait_keys import NEVER, OF_EVENTS, OF_TIMES
+from tasker.template.rules.approvals import check_approval
+from tasker.template.wait_keys import KINDS_OF_KEYS, NEVER, TYPES
 
 WITHOUT_WORKER: Final = (
     *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost", "effect"),
@@ -15,8 +16,8 @@ WITHOUT_WORKER: Final = (
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )
 """Keys of steps that a worker runs."""
-OF_KINDS: Final = (("time", "wait", OF_TIMES), ("event", "wait_for_event", OF_EVENTS))
-"""What a step waits for, the type for that, and its keys."""
+A: Final = {"time": "a time", "event": "an event", "person": "a person"}
+"""What a step waits for, with its article."""
 
 
 def waits_have_an_end(graph: DependencyGraph) -> None:
@@ -29,27 +30,26 @@ def waits_have_an_end(graph: DependencyGraph) -> None:
             _check_time(step)
         elif step.type.traits.waits == "event":
             _check_events(step)
+            _check_timeout(step)
+        elif step.type.traits.waits == "person":
+            check_approval(step)
+            _check_timeout(step)
 
 
 def _check_keys(step: StepDraft) -> None:
     assert step.type is not None
     waits = step.type.traits.waits
-    for kind, type_, keys in OF_KINDS:
-        for key in sorted(keys):
-            if key in step.values and waits != kind:
-                message = (
-                    f"`{key}` belongs to a step that waits for {_a(kind)}, and `{step.name}` is a {step.type} step"
-                )
-                hint = f"write `type: {type_}`" if step.type.is_plain else f"add a step with `type: {type_}` before it"
-                step.report("T141", message, step.reading.key(*step.path, key), hint)
+    for key in sorted(KINDS_OF_KEYS.keys() & step.values.keys()):
+        if waits not in KINDS_OF_KEYS[key]:
+            kind = KINDS_OF_KEYS[key][0]
+            message = f"`{key}` belongs to a step that waits for {A[kind]}, and `{step.name}` is a {step.type} step"
+            write = f"`type: {TYPES[kind]}`"
+            hint = f"write {write}" if step.type.is_plain else f"add a step with {write} before it"
+            step.report("T141", message, step.reading.key(*step.path, key), hint)
     for key in WITHOUT_WORKER if waits else ():
-        if step.reading.has(*step.path, key):
+        if step.reading.has(*step.path, key) and not (key == "inputs" and waits == "person"):  # which it shows
             message = f"`{key}` has no effect on a {step.type} step, which no worker runs"
             step.report("T141", message, step.reading.key(*step.path, key), "remove it")
-
-
-def _a(kind: str) -> str:
-    return "an event" if kind == "event" else "a time"
 
 
 def _check_time(step: StepDraft) -> None:
@@ -72,14 +72,17 @@ def _check_events(step: StepDraft) -> None:
     for number, event in enumerate(values.get("events", ())):
         if isinstance(event, Mapping) and not step.reading.has(*step.path, "events", number, "event"):
             step.report("T143", "an event without its name", step.location("events", number), "add `event: NAME`")
-    if not step.reading.has(*step.path, "timeout"):
-        hint = "write `timeout: 2h`, or `timeout: never` for a wait without an end"
-        step.report("T099", f"`{step.name}` has no `timeout`", step.location("type"), hint)
-    place = step.reading.key(*step.path, "on_failure")
-    if "on_timeout" in values and place != step.reading.key(*step.path, "on_timeout"):
-        step.report("T144", "`on_timeout` and `on_failure` both say what a timeout means", place, "keep one of them")
     if values.get("take") == "all" and values.get("timeout") == NEVER:
         hint = "write a duration: the events that came until then are the result"
         step.report("T144", "`take: all` collects until the `timeout`", step.location("timeout"), hint)
     if values.get("take") == "all" and values.get("count", 1) != 1:
         step.report("T144", "`take: all` and `count` exclude each other", step.location("count"), "write one of them")
+
+
+def _check_timeout(step: StepDraft) -> None:
+    if not step.reading.has(*step.path, "timeout"):
+        hint = "write `timeout: 2h`, or `timeout: never` for a wait without an end"
+        step.report("T099", f"`{step.name}` has no `timeout`", step.location("type"), hint)
+    place = step.reading.key(*step.path, "on_failure")
+    if "on_timeout" in step.values and place != step.reading.key(*step.path, "on_timeout"):
+        step.report("T144", "`on_timeout` and `on_failure` both say what a timeout means", place, "keep one of them")

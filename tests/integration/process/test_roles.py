@@ -40,7 +40,6 @@ from tests.support.engine_fixture import COMPLETE, SHARED
 SQL = Path(tasker.__file__).parent / "db" / "sql"
 REFUSED = {
     "worker": [
-        "insert into tasker.tasks default values",
         "insert into tasker.dlq_replays default values",
         "delete from tasker.tasks",
         "create table tasker.mine (id int)",

@@ -30,6 +30,8 @@ BY_HAND = {
     "release": [paths.STEP_RELEASE],
     "defer": [paths.STEP_DEFER],
     "snooze": [paths.STEP_DEFER],
+    "suspend": [(StepState.IN_PROGRESS,)],
+    "resume": [(StepState.IN_PROGRESS, StepState.WAITING_FOR_RETRY, StepState.PENDING)],
     "hold": [paths.STEP_PUT_ASIDE],
     "promote": [paths.STEP_PROMOTE_HELD],
     "reset": [paths.STEP_RESET_HELD],

@@ -261,6 +261,7 @@ OWN = {
     *(f"common.retention.{own}" for own in ("rules", "events_days", "interval_seconds", "batch_size")),
     "common.log.format",
     "common.execution.enqueue_window",
+    "common.execution.max_task_depth",
     "common.execution.on_blocked",
     "common.execution.result_limit_bytes",
     *(f"common.queues.nats.{name}" for name in ("ack_wait_seconds", "delivery_limit", "prefix", "replicas", "url")),

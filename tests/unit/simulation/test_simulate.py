@@ -316,3 +316,8 @@ def test_several_events_are_collected() -> None:
     run = simulate(plan, {}, {"bids": bids})
     assert [each["payload"]["n"] for each in run.results["bids"]["events"]] == [1, 2]
     assert run.duration_ms == 86_400_000
+
+
+async def test_async_tests_simulate_async_handlers() -> None:
+    plan = plan_with("{name: a, handler: tasker.transform, inputs: {x: 1}}")
+    assert simulate(plan).results == {"a": {"x": 1}}

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tests.unit.template.cases import Case
-from tests.unit.template.support import step, steps
+from tests.unit.template.support import HEAD, step, steps
+
+REPORT = "- {name: a, handler: h}\n- {name: report, handler: h}"
+
+
+def last(finally_: str, written: str = REPORT) -> str:
+    """A template with steps of `finally`."""
+    return steps(written, HEAD + f"finally: [{finally_}]\n")
+
 
 FAILURES = (
     Case("T023", step("on_failure: «retry»"), "`skip_cascade`", step("on_failure: skip")),
@@ -60,5 +68,21 @@ FAILURES = (
             "- {name: a, handler: h, on_failure: {run: undo}}\n- {name: b, handler: h}\n- {name: undo, handler: h}\n"
             "- {name: c, handler: h, type: deferred_convergence, dependencies: [b, undo]}"
         ),
+    ),
+    Case("T210", last("«repot»"), "did you mean `report`?", last("report")),
+    Case(
+        "T211",
+        last("report", "- {name: a, handler: h}\n- {name: report, handler: h, dependencies: [«a»]}"),
+        "remove `a`",
+        last("report"),
+    ),
+    Case(
+        "T212",
+        last("report", "- {name: a, handler: h}\n- {name: report, handler: h, «when»: input.x}"),
+        "`context.outcome`",
+        last("report", "- {name: a, handler: h, when: input.x}\n- {name: report, handler: h, optional: true}"),
+    ),
+    Case(
+        "T213", last("a, report").replace("finally", "«finally»"), "name only the steps that run last", last("report")
     ),
 )

@@ -14,11 +14,20 @@ def event(text: str) -> str:
     return steps(f"- {{name: a, handler: h}}\n- {{name: b, type: wait_for_event, dependencies: [a], {text}}}\n")
 
 
+def approval(text: str) -> str:
+    return steps(f"- {{name: a, handler: h}}\n- {{name: b, type: approval, dependencies: [a], {text}}}\n")
+
+
 THREE_DAYS = wait("for: 3d")
 MONDAY = wait("until: {next: monday, at: 09:00, timezone: Europe/Berlin}")
 EVENT = event("event: x, timeout: 2h")
 SEVERAL = event("events: [{event: x}, {event: y, key: input.id}], timeout: never")
 ALL = event("event: x, take: all, timeout: 2h")
+APPROVAL = approval("timeout: 2d")
+BOTH = approval("quorum: 2, from: {subjects: [ann, bob]}, timeout: 2d")
+FORM = approval("form: {properties: {note: {type: string}}}, timeout: 2d")
+REMINDED = approval("reminders: 1d, escalate: {after: 1d, to: {subjects: [ann]}}, timeout: 2d")
+ESCALATED = "escalate: {after: «2d», to: {subjects: [ann]}}, timeout: 2d"
 WAITS = (
     Case("T140", steps("- {name: a, type: «wait»}"), "how long", steps("- {name: a, type: wait, for: 3d}")),
     Case("T140", wait("for: 3d, until: «input.at»"), "exclude", wait("until: input.at")),
@@ -49,4 +58,18 @@ WAITS = (
     Case("T151", event("event: x, timeout: 2h, on_timeout: {run: «c»}"), "no step `c`", EVENT),
     Case("T023", event("event: x, timeout: 2h, on_timeout: «stop»"), "expected", EVENT),
     Case("T061", wait("until: «steps.b.at»"), "above", wait("until: steps.a.at")),
+    Case("T099", approval("quorum: 1").replace("type: approval", "type: «approval»"), "never", APPROVAL),
+    Case("T141", steps("- {name: a, handler: h, «quorum»: 3}"), "type: approval", APPROVAL),
+    Case("T141", approval("«event»: x, timeout: 2d"), "an event", APPROVAL),
+    Case("T141", approval("«retry»: {max_attempts: 2}, timeout: 2d"), "no worker runs", APPROVAL),
+    Case("T021", approval("from: «{}», timeout: 2d"), "subjects", APPROVAL),
+    Case("T192", approval("from: {subjects: [«'a ${input.b}'»]}, timeout: 2d"), "input.manager", APPROVAL),
+    Case("T193", approval("from: {permissions: [«finance»]}, timeout: 2d"), "approvals:", APPROVAL),
+    Case("T194", approval("form: «{type: object}», timeout: 2d"), "properties", FORM),
+    Case("T194", approval("form: «{properties: {a: {$ref: '#/b'}}, b: {type: string}}», timeout: 2d"), "$ref", FORM),
+    Case("T195", approval("quorum: «2», from: {subjects: [ann]}, timeout: 2d"), "1 may decide", BOTH),
+    Case("T196", approval("reminders: «2d», timeout: 2d"), "after the `timeout`", REMINDED),
+    Case("T196", approval("reminders: «0s», timeout: 2d"), "at least 1s", REMINDED),
+    Case("T196", approval(ESCALATED), "after the `timeout`", REMINDED),
+    Case("T116", approval("from: {subjects: [«'${steps.b.by}'»]}, timeout: 2d"), "above", APPROVAL),
 )

@@ -16,6 +16,7 @@ import yaml
 from tasker.template.compile import compile_text
 from tasker.template.mapping import Key, Mapping
 from tasker.template.model import TEMPLATE
+from tasker.template.step_types import WAITING
 from tasker.template.value_kinds import ListOf, MapOf
 from tests.unit.template.support import DATA
 
@@ -125,9 +126,12 @@ OF_WAITS = {
     "until": {"next": "friday", "at": "09:00"},
     "event": "payment.refused",
     "events": [{"event": "review.refused"}],
-    "timeout": "3h",
+    "timeout": "9d",
+    "every": "5h",
+    "after": "6h",
 }
 """Other values of required keys of steps that wait."""
+OF_THEM = {"events", "reminders", "escalate"}
 
 
 def without(location: Location) -> Any:
@@ -139,7 +143,7 @@ def without(location: Location) -> Any:
         inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
     elif location[-1] in OTHERWISE and ("rules" in location[:-1] or "for_each" in location):
         inside[location[-1]] = OTHERWISE[str(location[-1])]
-    elif location[-1] in OF_WAITS and ("events" in location[:-1] or str(inside.get("type")).startswith("wait")):
+    elif location[-1] in OF_WAITS and (inside.get("type") in WAITING or OF_THEM.intersection(location[:-1])):
         inside[location[-1]] = OF_WAITS[str(location[-1])]
     elif location == ("unique", "key"):
         data["unique"] = "while_running"

@@ -118,7 +118,7 @@ create table tasker.template_steps (
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
   -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker), and 16: its task
-  -- may go on after a failure of it. A template and its tasks
+  -- may go on after a failure of it, 4096: it is a step of `finally`. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -188,6 +188,7 @@ create table tasker.tasks (
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
   outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
+  phase           "char" check (phase in ('f', 'x')),   -- it is at rest, and runs `finally`; x: after a cancel
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
     (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
@@ -281,6 +282,20 @@ create index tasks_by_source on tasker.task_details (source_system, task_uuid) w
 -- lists by tag
 create index tasks_by_tag on tasker.task_details using gin (tags) where cardinality(tags) > 0;
 
+-- Tasks that were started by a step of another task: `type: task`, or a submission within a handler. Written once, with
+-- the child, and deleted with it. The parent is kept as long as an open task of it is (is_kept), so that both ends of a
+-- link exist.
+create table tasker.task_links (
+  child_uuid  uuid primary key,
+  parent_step uuid not null,
+  parent_task uuid not null,
+  token       bigint,            -- the claim token of the attempt, or of the wait for the child; null: not known
+  index       int,               -- of the item, if the step starts a child for each one
+  depth       int not null       -- 1: started by a task that no step started
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+-- lists of children, in their order; prune_v1
+create index task_links_of on tasker.task_links (parent_task, child_uuid);
+
 -- Steps of tasks. Hot.
 create table tasker.workflow_steps (
   workflow_step_uuid uuid primary key,
@@ -319,10 +334,10 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- of a task (`x`) remains when the task begins or ends, and does nothing then. A task that gives way to others under a
 -- limit of tasks (`c`) is cancelled as soon as it is free. The deadline of a task (`d`) exists while the task is open
 -- and its deadline has not passed. A schedule that will do something has a timer, too (`s`), and so has a suspended
--- step whose wait ends at a time (`w`).
+-- step whose wait ends at a time (`w`). An open approval has timers of its next reminder (`m`) and of its escalation (`e`).
 create table tasker.timers (
   subject   uuid not null,     -- the step; for an expiry, a cancel and a deadline the task, for `s` the schedule
-  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w')),
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w', 'm', 'e')),
   due_at    timestamptz not null,
   task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
@@ -338,16 +353,18 @@ create table tasker.step_waits (
   token        bigint not null,            -- the step's claim token: ends the wait with it
   nth          int not null,               -- of the waits of one step, of which the first that ends counts
   task_uuid    uuid not null,
-  kind         "char" not null check (kind in ('w', 'e')),   -- time, event
+  kind         "char" not null check (kind in ('w', 'e', 'h', 'a')),   -- time, event, event for a handler, persons
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
-  namespace_id int,                        -- of an event: these three say which one
-  event        text,
-  key          text,                       -- '': one without a key; null: no key is where the wait looks for it
+  namespace_id int,                        -- of an event and of an approval
+  event        text,                       -- which event it waits for
+  key          text,                       -- its key; '': one without a key; null: no key is where the wait looks for it
   probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
-  detail       jsonb,
+  detail       jsonb,                      -- of a handler: schema of the payload, on_timeout; of an approval: number
+                                           -- of reminders, escalated_at
+  approvers    text[] check ((approvers is null) = (kind <> 'a')),   -- who may decide (tasker.approvers_of)
   primary key (workflow_step_uuid, token, nth)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index step_waits_open on tasker.step_waits (kind, task_uuid) where ended_at is null;   -- lists of tasks
@@ -400,6 +417,29 @@ create table tasker.wait_events (
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index wait_events_of_task on tasker.wait_events (task_uuid);   -- prune_v1
 create index wait_events_of_event on tasker.wait_events (event_uuid);   -- prune_incoming_events_v1
+
+-- lists of approvals: those that somebody may decide, and all in the order of their requests
+create index step_waits_by_approver on tasker.step_waits using gin (approvers)
+  where ended_at is null and approvers is not null;
+create index step_waits_of_persons on tasker.step_waits (since, workflow_step_uuid)
+  where ended_at is null and approvers is not null;
+
+-- The votes on approvals: who decided what and when, and how they proved who they are. They are never changed, and are
+-- deleted with their task.
+create table tasker.approval_votes (
+  workflow_step_uuid uuid not null,
+  token      bigint not null,
+  subject    text not null,
+  task_uuid  uuid not null,
+  decision   text not null check (decision in ('approved', 'rejected')),
+  form       jsonb not null,
+  comment    text not null,
+  via        text not null,                -- api, page, link, program
+  proof      text,                         -- how a server knows the person: jwt, api_key, link; null: it does not
+  voted_at   timestamptz not null,
+  primary key (workflow_step_uuid, token, subject)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+create index approval_votes_of_task on tasker.approval_votes (task_uuid);   -- prune_v1
 
 
 -- ==== Limits ====
@@ -1081,7 +1121,10 @@ create type tasker.judgement as (
   waits boolean, runs boolean, unheld boolean, dequeued boolean,
   limited boolean,                           -- a task among them has steps with limits
   resumed boolean,                           -- a suspended step moves
-  ahead boolean                              -- a step that was never placed ends with its parent
+  ahead boolean,                             -- a step that was never placed ends with its parent
+  suspends boolean,                          -- a handler waits for an event from now on
+  keeps_state boolean,                       -- a handler's state or event is to be stored
+  reopened boolean                           -- an operator changes a step of a task with steps of `finally`
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

@@ -58,7 +58,7 @@ select 'tasker_checkpoint_age_seconds', 'namespace', ns.name,
   extract(epoch from tasker.now() - min(greatest(c.updated_at, s.started_at)))::float8
 from looked s join tasker.step_checkpoints c using (workflow_step_uuid)
 join tasker.task_namespaces ns using (namespace_id)
-where s.state = 'in_progress' group by ns.name
+where s.state = 'in_progress' and s.started_at is not null and c.checkpoint ? 'cursor' group by ns.name
 
 -- name: dead_letters
 -- (what, number, hours): the number of all dead letters ever ('created'), and of those that were pending for

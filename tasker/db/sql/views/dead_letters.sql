@@ -4,7 +4,7 @@
 -- The age of a task counts from its creation, or the time that it was submitted for, from the last
 -- operator action that restarted it, and, unless its template limits the age, from the last time that one
 -- of its steps waited for (a retry, a delay, a snooze). A task with a deadline of its own is never too old
--- for the fleet's limit. Excuses do not apply to a limit set by the template. To the fleet's limits these
+-- for the fleet's limit, and one that runs its steps of `finally` for none. Excuses do not apply to a limit set by the template. To the fleet's limits these
 -- apply: a step that runs within its time limit on a live worker, a parked result, and steps in the queue,
 -- or waiting for a permit, for workers that are alive. A pause stops every clock. Steps are read only of
 -- tasks near a limit.
@@ -38,9 +38,9 @@ from (
       coalesce(c.own, case t.state when 'waiting_for_dependencies' then g.waiting_for_dependencies_minutes
         when 'waiting_for_retry' then g.waiting_for_retry_minutes
         when 'steps_in_process' then g.steps_in_process_minutes end) as threshold_minutes,
-      coalesce(c.own_age, case when t.gates & 256 = 0
+      case when t.phase is null then coalesce(c.own_age, case when t.gates & 256 = 0
         or not exists (select from tasker.timers d where d.subject = t.task_uuid and d.kind = 'd')
-        then g.task_max_lifetime_minutes end) as max_age_minutes
+        then g.task_max_lifetime_minutes end) end as max_age_minutes
     from (select (case t.state
         when 'waiting_for_dependencies' then m.lifecycle->>'max_waiting_for_dependencies_minutes'
         when 'waiting_for_retry' then m.lifecycle->>'max_waiting_for_retry_minutes'

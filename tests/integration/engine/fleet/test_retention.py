@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -172,7 +173,7 @@ def everything(lab: Lab) -> str:
 def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     before = counts(lab)
     task = everything(lab)
-    step = lab.steps(task)["work_1"].workflow_step_uuid
+    step, other = lab.steps(task)["work_1"].workflow_step_uuid, str(uuid4())
     lab.one.execute("insert into tasker.parked_events values (%s, %s, 1, '[]')", step, task)
     lab.one.execute("insert into tasker.unserved_steps values (%s, 1, 'x', now())", step)
     lab.one.execute("insert into tasker.timers values (%s, 'r', now(), %s, 1)", step, task)
@@ -189,6 +190,7 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     lab.one.execute("insert into tasker.wait_events values (%s, 1, %s, 1, %s, now())", step, step, task)
     lab.one.execute("insert into tasker.debounces values (1, 'flow', 'x', %s, now(), 1, '{}', false)", task)
     lab.one.execute("insert into tasker.unique_keys values (1, 'flow', 'x', %s)", task)
+    lab.one.execute("insert into tasker.task_links values (%s, %s, %s, 1, null, 1)", task, other, other)
     lab.two.core("replay_plan", {"rate": 10, "actor": "ann", "why": "", "limit": 10})
     lab.one.execute("update tasker.dlq_replays set state = 'cancelled', finished_at = now()")
     lab.one.execute("update tasker.tasks_dlq set resolution_status = 'permanently_failed' where task_uuid = %s", task)

@@ -33,10 +33,13 @@ begin
   insert into tasker.step_checkpoints as c (workflow_step_uuid, checkpoint, bytes, updated_at)
   values (v_step, v_checkpoint, pg_column_size(v_checkpoint), v_now)
   on conflict (workflow_step_uuid) do update set updated_at = v_now,
-    bytes = excluded.bytes + pg_column_size(c.checkpoint->'history'),
+    bytes = excluded.bytes + coalesce(pg_column_size(c.checkpoint->'history'), 0)
+      + coalesce(pg_column_size(c.checkpoint->'again'), 0),
     checkpoint = excluded.checkpoint || jsonb_build_object('history', case
-      when jsonb_array_length(c.checkpoint->'history') < v_kept then c.checkpoint->'history'
-      else (c.checkpoint->'history') - 0 end || (excluded.checkpoint->'history'))
+      when jsonb_array_length(c.checkpoint->'history') >= v_kept then (c.checkpoint->'history') - 0
+      else coalesce(c.checkpoint->'history', '[]') end || (excluded.checkpoint->'history'))
+      || case when c.checkpoint ? 'again' then jsonb_build_object('again', c.checkpoint->'again')
+        else '{}' end   -- state of a handler that goes on
   returning c.checkpoint into v_checkpoint;
   return jsonb_build_object('checkpoint', v_checkpoint);
 end

@@ -41,7 +41,8 @@ $$;
 -- by their sizes: that is a single step that reads so much.
 -- Returns: {tasks: {id: {context, correlation, trace, left_ms: as tasker.time_left}}, results: {task id:
 --   {step name: [ordinal, result]}}}, with `failures`, as tasker.failures_of, for tasks that may go on after
---   a failure; or {tasks, results: {}, too_large: as tasker.too_large}.
+--   a failure, and `outcome`, as tasker.outcome_at_rest, for those at rest;
+--   or {tasks, results: {}, too_large: as tasker.too_large}.
 create or replace function tasker.shared_inputs(p_steps uuid[]) returns jsonb
 language plpgsql stable as $$
 declare
@@ -49,17 +50,22 @@ declare
 begin
   with tasks as (
     -- offset: a look-up for each, even if it was planned while there were few steps
-    select distinct s.task_uuid, t.gates & 16 <> 0 as fails from unnest(p_steps) as p (step)
+    select distinct s.task_uuid, t.gates & 16 <> 0 or t.phase is not null as fails, t.phase
+    from unnest(p_steps) as p (step)
     cross join lateral (select x.task_uuid from tasker.workflow_steps x
       where x.workflow_step_uuid = p.step offset 0) s
-    cross join lateral (select y.gates from tasker.tasks y where y.task_uuid = s.task_uuid offset 0) t
+    cross join lateral (select y.gates, y.phase from tasker.tasks y
+      where y.task_uuid = s.task_uuid offset 0) t
   )
   select jsonb_build_object(
     'tasks', coalesce((select jsonb_object_agg(d.task_uuid, jsonb_build_object('context', d.context,
         'correlation', d.correlation_id, 'trace', d.trace)
-        || case when d.deadline_at is null then '{}' else tasker.time_left(d.task_uuid, d.deadline_at) end
+        || case when d.deadline_at is null or x.phase is not null then '{}'
+          else tasker.time_left(d.task_uuid, d.deadline_at) end
         || case when x.fails then jsonb_build_object('failures', tasker.failures_of(x.task_uuid))
-          else '{}' end)
+          else '{}' end
+        || case when x.phase is not null
+          then jsonb_build_object('outcome', tasker.outcome_at_rest(x.task_uuid)) else '{}' end)
       from tasks x join tasker.task_details d on d.task_uuid = x.task_uuid), '{}'),
     'results', coalesce((select jsonb_object_agg(r.task_uuid, r.results) from (
         select w.task_uuid, jsonb_object_agg(sr.name, jsonb_build_array(sr.ordinal, sr.result)) as results
@@ -73,18 +79,39 @@ exception when program_limit_exceeded then
 end
 $$;
 
--- The steps that a task goes on without, and why: {step name: {error_type, message, error_code, attempt}}.
+-- The steps without which a task goes on, or came to rest, and why: {step name: {error_type, message,
+-- error_code, attempt}}.
 create or replace function tasker.failures_of(p_task uuid) returns jsonb
 language sql stable as $$
   select coalesce(jsonb_object_agg(s.name, case when s.settled = 's' then
       '{"error_type": "skipped", "message": "a step above it failed"}'
     else jsonb_build_object('error_type', f.error->'error_type', 'message', left(f.error->>'message', 4000),
       'error_code', f.error->'error_code', 'attempt', f.attempt) end), '{}')
-  from tasker.workflow_steps s
+  from tasker.tasks t join tasker.workflow_steps s on s.task_uuid = t.task_uuid
   left join lateral (select x.error, x.attempt from tasker.step_failures x
-    where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid and s.settled <> 's'
+    where x.task_uuid = s.task_uuid and x.workflow_step_uuid = s.workflow_step_uuid
+      and s.settled is distinct from 's'
     order by x.failure_id desc limit 1) f on true
-  where s.task_uuid = p_task and s.settled is not null
+  where t.task_uuid = p_task and (s.settled is not null or t.phase is not null and s.state = 'error')
+    and (t.phase is null or not exists (select from tasker.template_steps ts
+      where ts.template_id = s.template_id and ts.ordinal = s.ordinal and ts.gates & 4096 <> 0))
+$$;
+
+-- How a task came to rest, without its steps of `finally`: {state, outcome, reason (of a cancel)}.
+create or replace function tasker.outcome_at_rest(p_task uuid) returns jsonb
+language sql stable as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'state', case when t.phase = 'x' then 'cancelled' when q.failed then 'error' else 'complete' end,
+    'outcome', case when t.phase <> 'x' and not q.failed and q.missing then 'partial' end,
+    'reason', case when t.phase = 'x' then d.cancel_reason end))
+  from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
+  cross join lateral (
+    select coalesce(bool_or(not tasker.step_satisfies(s.state, s.settled)), false) as failed,
+      coalesce(bool_or(s.settled <> 'o'), false) as missing
+    from tasker.workflow_steps s
+    join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+    where s.task_uuid = t.task_uuid and ts.gates & 4096 = 0) q
+  where t.task_uuid = p_task
 $$;
 
 -- The inputs and the checkpoint of each of these steps, up to `p_max` bytes together, in the order of the

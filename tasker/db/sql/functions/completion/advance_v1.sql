@@ -19,7 +19,8 @@
 --   itself), atomic (true: the items are one plan: all are accepted, or none), snoozes (true: handlers of
 --   items asked to be called again later, `sn`: how often they may), items: [{s step, t task, kind, k
 --   token|null, w the worker that had this token (the caller, for items that end a claim), st how the task
---   goes on after a failure (workflow_steps.settled), d delay ms, ms duration, r result, m metadata, e
+--   goes on after a failure (workflow_steps.settled), d delay ms, ms duration, r result, or the state of a
+--   handler (store_handler_state), m metadata, or the wait of a handler (begin_waits_of_handlers), e
 --   error, n note, x [new steps], gv graph version, ev the worker's part of its events (write_events)}]
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
@@ -141,6 +142,10 @@ begin
     perform tasker.write_events(p_args, v_judged, v_now);
   end if;
 
+  if v_all.keeps_state then
+    perform tasker.store_handler_state(v_judged, v_now);
+  end if;
+
   -- Steps of the batch that wait for other steps of it: their own change moves them, and they are counted
   -- down here.
   if v_all.waits then
@@ -157,7 +162,9 @@ begin
   if v_all.runs then   -- steps of the batch that are to run again
     v_ready := v_ready
       || array(select row(j.step_uuid, j.task_uuid, j.namespace_id, j.template_id, j.ordinal, j.name,
-      j.priority, 0, j.unmet = 0, j.path, j.from_state, j.token, j.attempt,
+      j.priority, 0, j.unmet = 0, j.path, case when tasker.is_suspended(j.from_state, j.worker_uuid)
+        then 'waiting_for_retry' else j.from_state end,   -- a resumed step is placed as a retry is
+      j.token, j.attempt,
       j.sort_key - tasker.path_length(j.path), true)::tasker.ready_step
       from unnest(v_judged) j where tasker.step_is_to_run(j.to_state));
     select jsonb_object_agg(j.step_uuid, j.note) into v_notes from unnest(v_judged) j
@@ -207,11 +214,13 @@ begin
       updated_at = v_now
     from (
       -- Steps of the batch that ended or wait.
-      select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt, true as ends,
-        false as leaves, tasker.kind_runs_ahead(j.kind) as claimed, false as enqueued,
+      select j.step_uuid, 0 as met, j.path, j.to_state as state, j.token, j.attempt,
+        not tasker.kind_suspends(j.kind) as ends, tasker.kind_suspends(j.kind) as leaves,
+        tasker.kind_runs_ahead(j.kind) as claimed, false as enqueued,
         null::bigint as timeout_ms,
         case j.to_state when 'waiting_for_retry' then j.delay_ms end as delay_ms,
-        null::timestamptz as begins_at, coalesce(j.worker_uuid, v_worker) as worker_uuid,
+        case when tasker.kind_suspends(j.kind) then v_now + tasker.ms(j.delay_ms) end as begins_at,
+        coalesce(j.worker_uuid, v_worker) as worker_uuid,
         j.duration_ms, j.note, j.settled
       from unnest(v_judged) j where not tasker.step_is_to_run(j.to_state)
       union all   -- children and steps that run again
@@ -252,8 +261,15 @@ begin
   if v_all.resumed then
     perform tasker.end_waits(v_judged, v_now);
   end if;
+  if v_all.reopened then   -- a task whose steps of `finally` ran continues
+    perform tasker.leave_phase(v_judged, v_now);
+  end if;
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
     v_all.dequeued or v_send is not null, v_now);
+  if v_all.suspends then
+    perform tasker.begin_waits_of_handlers(v_judged, v_now);
+    v_begins := v_now;
+  end if;
   if v_suspends then   -- after the timers of these steps are deleted
     if tasker.begin_waits(v_placed, v_now) then
       v_begins := v_now;
@@ -267,6 +283,10 @@ begin
   end if;
   if v_wake is not null then
     v_send := coalesce(v_send, '[]') || v_wake;
+  end if;
+  if v_ended ? 'send' then   -- of the steps of `finally`
+    v_send := coalesce(v_send, '[]') || (v_ended->'send');
+    v_ended := v_ended - 'send';
   end if;
   if p_args ? 'repairs' then
     perform tasker.record_repairs_v1(jsonb_build_object(p_args->>'repairs', (

@@ -25,10 +25,10 @@ begin
       select j.task_uuid, tasker.step_satisfies(j.to_state, j.settled)::int as done,
         (j.to_state = 'error' and j.settled is null)::int - (j.from_state = 'error')::int as failed,
         (j.to_state = 'cancelled' and j.settled is null)::int as cancelled,
-        -tasker.step_is_active(j.from_state)::int as active,
+        tasker.kind_suspends(j.kind)::int - tasker.step_is_active(j.from_state)::int as active,
         (j.to_state = 'waiting_for_retry')::int - (j.from_state = 'waiting_for_retry')::int as retrying,
-        0 as held, 0 as started,
-        -tasker.is_suspended(j.from_state, j.worker_uuid)::int as suspended
+        0 as held, tasker.kind_suspends(j.kind)::int as started,
+        tasker.kind_suspends(j.kind)::int - tasker.is_suspended(j.from_state, j.worker_uuid)::int as suspended
       from unnest(p_judged) j where not tasker.kind_leaves_task(j.kind)
       union all
       select p.task_uuid, 0, 0, 0, (p.place <> 'hold')::int, 0, (p.place = 'hold')::int,
@@ -42,8 +42,7 @@ begin
       select u, 0, 0, 0, 0, 0, -1, 0, 0 from unnest(v_unheld) u
     ) m group by m.task_uuid
   ) n;
-  v_ended := tasker.evaluate_tasks(v_changes, coalesce(p_args->>'on_blocked', 'give_up'),
-    (p_args->>'worker')::uuid, p_args->'note', coalesce((p_args->>'dead_letters')::boolean, true), p_now);
+  v_ended := tasker.evaluate_tasks(v_changes, p_args, p_now);
 
   if p_queue then
     perform tasker.count_enqueued(array_agg(m.namespace_id), array_agg(m.delta))

@@ -1,8 +1,9 @@
 -- Evaluates tasks again without any change of a step: the sweep's repair of a task that is not final although
 -- all its steps are. Recounts the counters from the rows under the task's lock.
 -- Locks: tasks (skips).
--- p_args: {tasks: [uuid...], on_blocked, dead_letters, repairs (the kind of this repair; counted with it)}.
--- Returns: {settled: count, finished, waiters}.
+-- p_args: {tasks: [uuid...], on_blocked, dead_letters, window, timeout_ms, grace_ms, repairs (the kind of
+--   this repair; counted with it)}.
+-- Returns: {settled: count} and as evaluate_tasks.
 create or replace function tasker.evaluate_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -24,8 +25,7 @@ begin
   end if;
   return jsonb_build_object('settled', cardinality(v_tasks)) || coalesce((
     select tasker.evaluate_tasks(array_agg(row(n.*)::tasker.task_change),
-      coalesce(p_args->>'on_blocked', 'give_up'), null,
-      '{"sweep": true}', coalesce((p_args->>'dead_letters')::boolean, true), tasker.now())
+      p_args - 'worker' || '{"note": {"sweep": true}}', tasker.now())
     from (
       select t.task_uuid,
         (count(*) filter (where tasker.step_satisfies(s.state, s.settled)) - t.done)::int as done,

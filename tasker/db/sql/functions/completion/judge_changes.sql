@@ -31,7 +31,9 @@ begin
       or tasker.path_end(v.path) = 'waiting_for_retry'),
     bool_or(v.state = 'enqueued'), bool_or(v.gates & 1 <> 0),
     bool_or(v.gates & 8 <> 0 and tasker.is_suspended(v.state, v.worker_uuid)),
-    bool_or(tasker.kind_runs_ahead(v.kind))
+    bool_or(tasker.kind_runs_ahead(v.kind)), bool_or(tasker.kind_suspends(v.kind)),
+    bool_or(tasker.kind_keeps_state(v.kind) and v.result is not null),
+    bool_or(v.gates & 4096 <> 0 and tasker.kind_reopens(v.kind))
   into v_answer from (
     select q.*,
       case

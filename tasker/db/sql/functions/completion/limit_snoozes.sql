@@ -12,7 +12,7 @@ begin
     when c.snoozes < (i->>'sn')::int then i - 'sn'
       || jsonb_build_object('n', coalesce(nullif(i->'n', 'null'), '{}')
       || jsonb_build_object('again', c.snoozes + 1, 'waited_until', v_now + tasker.ms((i->>'d')::numeric)))
-    else i - '{sn,d,n}'::text[]
+    else i - '{sn,d,n,r}'::text[]
       || jsonb_build_object('kind', 'fail', 'e', jsonb_build_object('error_type', 'snoozed_too_often',
       'retryable', false, 'attempt', c.attempts,
       'final', 'the limit of again_in is reached', 'final_reason', 'snoozed_too_often',

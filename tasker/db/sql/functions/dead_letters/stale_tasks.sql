@@ -79,6 +79,7 @@ as $$
     left join tasker.step_progress p on p.workflow_step_uuid = s.workflow_step_uuid
       and p.claim_token = s.claim_token
     where p_task is not null and s.task_uuid = p_task and s.state = 'in_progress'
+      and not tasker.is_suspended(s.state, s.worker_uuid)
       and exists (select from tasker.template_steps any_step where any_step.template_id = p_template
         and (any_step.max_in_process_minutes is not null or any_step.step_type = 'batch_worker'))) q
   where q.ran >= q.most or (q.has_checkpoint and q.silent >= q.stall)

@@ -1,9 +1,10 @@
 -- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of
--- steps still running are refused.
--- Locks: task, steps, backlog, counters.
--- p_args: {task, worker, reason, actor}.
--- Returns: {cancelled, state, running: [{step, token, worker}], finished: {task: its state}, waiters: {task:
---   waiter to notify of its end}}.
+-- steps still running are refused. A task with steps of `finally` runs these before it ends (begin_finally);
+-- a cancel while they run ends them, too.
+-- Locks: task, steps, backlog, counters; then as begin_finally.
+-- p_args: {task, worker, reason, actor}, and what begin_finally needs.
+-- Returns: {cancelled, state, from, running: [{step, token, worker}], finished: {task: its state}, waiters:
+--   {task: waiter to notify of its end}}, or, if steps of `finally` begin, what begin_finally returns.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -15,10 +16,14 @@ set jit to off
 as $$
 declare
   v_now constant timestamptz := tasker.now();
+  v_note constant jsonb := jsonb_strip_nulls(jsonb_build_object('worker', p_args->'worker',
+      'reason', p_args->'reason', 'actor', p_args->'actor'));
   v_task tasker.tasks;
   v_path text;
   v_running jsonb;
   v_counted int;
+  v_ends boolean;   -- false: the steps of `finally` run now
+  v_begun jsonb := '{}';
   v_rules int[];    -- of the permits that end
   v_values text[];
 begin
@@ -31,7 +36,9 @@ begin
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
 
-  v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state, 'cancelled');
+  v_ends := v_task.gates & 4096 = 0 or v_task.phase is not null;
+  v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state,
+    case when v_ends then 'cancelled' else 'waiting_for_dependencies' end);
   delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
 
   perform from tasker.workflow_steps where task_uuid = v_task.task_uuid
@@ -59,12 +66,13 @@ begin
     insert into tasker.step_moves (workflow_step_uuid, path, sort_key, attempt, claim_token,
       worker_uuid, metadata, created_at)
     select m.workflow_step_uuid, m.path, m.sort_key, m.attempts, m.claim_token, m.worker_uuid,
-      p_args - 'task', v_now from moved m
+      v_note, v_now from moved m
   ), unheld as (
     delete from tasker.ready_backlog b using open o where b.workflow_step_uuid = o.workflow_step_uuid
   ), over as (
     delete from tasker.timers m
-    where m.subject = v_task.task_uuid or m.subject in (select o.workflow_step_uuid from open o)
+    where m.subject = v_task.task_uuid and (v_ends or m.kind <> 'd')
+      or m.subject in (select o.workflow_step_uuid from open o)
   ), unlined as (
     delete from tasker.limit_waiters w using open o where w.workflow_step_uuid = o.workflow_step_uuid
   ), waits as (
@@ -72,20 +80,22 @@ begin
     where v_task.gates & 8 <> 0 and w.task_uuid = v_task.task_uuid and w.ended_at is null
   ), permits as (
     delete from tasker.limit_permits p where v_task.gates & 1 <> 0
-      and (p.subject = v_task.task_uuid or p.subject in (select o.workflow_step_uuid from open o))
+      and (p.subject = v_task.task_uuid and v_ends or p.subject in (select o.workflow_step_uuid from open o))
     returning p.rule_id, p.value
   ), counted as (
-    update tasker.tasks t set state = tasker.path_end(v_path), complete = true, completed_at = v_now,
+    update tasker.tasks t set state = tasker.path_end(v_path), complete = v_ends,
+      completed_at = case when v_ends then v_now end,
       updated_at = v_now, sort_key = t.sort_key + tasker.path_length(v_path), active = 0,
       retrying = 0, held = 0, suspended = 0, cancelled = t.cancelled + (select count(*) from moved),
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
-    select v_task.task_uuid, v_path, c.sort_key, (p_args->>'worker')::uuid, p_args - 'task', v_now
-    from counted c
+    select v_task.task_uuid, v_path, c.sort_key, (p_args->>'worker')::uuid, v_note, v_now
+    from counted c where tasker.path_length(v_path) > 0
   ), explained as (
-    update tasker.task_details d set cancel_reason = p_args->>'reason' where d.task_uuid = v_task.task_uuid
+    update tasker.task_details d set cancel_reason = p_args->>'reason'
+    where d.task_uuid = v_task.task_uuid and v_task.phase is distinct from 'x'
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token,
         'worker', m.worker_uuid))
@@ -96,15 +106,20 @@ begin
   perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
-  if v_task.gates & 512 <> 0 then
+  if v_task.gates & 512 <> 0 and v_ends then
     perform tasker.write_task_events(array[v_task.task_uuid], v_now);
   end if;
   if v_running is not null then
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;
-  return jsonb_strip_nulls(jsonb_build_object('cancelled', true, 'state', 'cancelled', 'from', v_task.state,
-    'finished', jsonb_build_object(v_task.task_uuid, 'cancelled'),
-    'running', v_running, 'waiters', case
-      when v_task.waiter is not null then jsonb_build_object(v_task.task_uuid, v_task.waiter) end));
+  if not v_ends then
+    v_begun := tasker.begin_finally(array[v_task.task_uuid], 'x',
+      p_args || jsonb_build_object('note', v_note), v_now);
+  end if;
+  return jsonb_strip_nulls(jsonb_build_object('cancelled', true, 'from', v_task.state,
+    'running', v_running, 'state', (select t.state from tasker.tasks t where t.task_uuid = v_task.task_uuid)))
+    || case when not v_ends then v_begun else jsonb_strip_nulls(jsonb_build_object(
+      'finished', jsonb_build_object(v_task.task_uuid, 'cancelled'), 'waiters', case
+        when v_task.waiter is not null then jsonb_build_object(v_task.task_uuid, v_task.waiter) end)) end;
 end
 $$;

@@ -104,7 +104,10 @@ begin
   end if;
 
   return jsonb_build_object('created', v_id, 'steps', v_total, 'reused', v_reused)
-    || tasker.advance_v1(p_args - '{task,gv,draft,again,dropped,n}'::text[]
-      || jsonb_build_object('items', v_ready));
+    || case when v_ready is null   -- a rerun from a step of `finally`: all others are done
+      then coalesce(tasker.evaluate_tasks(array[row(v_id, 0, 0, 0, 0, 0, 0, 0, 0)::tasker.task_change],
+        p_args - '{task,gv,draft,again,dropped,n}'::text[], v_now), '{}')
+      else tasker.advance_v1(p_args - '{task,gv,draft,again,dropped,n}'::text[]
+        || jsonb_build_object('items', v_ready)) end;
 end
 $$;

@@ -23,6 +23,7 @@ begin
     return jsonb_build_object('missing', true);
   end if;
 
+  -- those of `finally` only if no other failed: after these they run again in any case
   select jsonb_agg(jsonb_build_object('s', q.step, 't', v_task, 'kind', 'reset', 'n', p_args->'n'))
     filter (where not q.once),
     jsonb_agg(q.name order by q.step) filter (where not q.once),
@@ -36,7 +37,10 @@ begin
     left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x
       where x.task_uuid = v_task and x.workflow_step_uuid = s.workflow_step_uuid
       order by x.failure_id desc limit 1) f on true
-    where s.task_uuid = v_task and s.state = 'error' and s.settled is null and v_state <> 'cancelled') q;
+    where s.task_uuid = v_task and s.state = 'error' and s.settled is null and v_state <> 'cancelled'
+      and (ts.gates & 4096 = 0 or not exists (select from tasker.workflow_steps o
+        join tasker.template_steps ots on ots.template_id = o.template_id and ots.ordinal = o.ordinal
+        where o.task_uuid = v_task and o.state = 'error' and o.settled is null and ots.gates & 4096 = 0))) q;
 
   return jsonb_build_object('state', v_state, 'reset', coalesce(v_reset, '[]'),
     'left', coalesce(v_left, '[]'))

@@ -79,7 +79,8 @@ as $$
 $$;
 
 -- True if a finished task is kept whatever its age: it has a pending dead letter that is not from before
--- `p_pending_before` (null: of any age), or an open replay includes it.
+-- `p_pending_before` (null: of any age), an open replay includes it, a task that it started is open, or the
+-- task that started it may run again: its handler would not find the child, and start another one.
 create or replace function tasker.is_kept(p_task uuid, p_pending_before timestamptz)
 returns boolean language sql stable as $$
   select exists (select from tasker.tasks_dlq e where e.task_uuid = p_task and e.resolution_status = 'pending'
@@ -87,4 +88,8 @@ returns boolean language sql stable as $$
     or exists (select from tasker.dlq_replay_items i
       join tasker.dlq_replays r on r.replay_uuid = i.replay_uuid
       where i.task_uuid = p_task and i.outcome is null and r.finished_at is null)
+    or exists (select from tasker.task_links l join tasker.tasks t on t.task_uuid = l.child_uuid
+      where l.parent_task = p_task and not t.complete)
+    or exists (select from tasker.task_links l join tasker.tasks t on t.task_uuid = l.parent_task
+      where l.child_uuid = p_task and t.state <> 'complete')
 $$;

@@ -59,6 +59,7 @@ begin
   delete from tasker.timers m where m.subject = any (v_steps || v_tasks);
   delete from tasker.step_waits w where w.task_uuid = any (v_tasks);
   delete from tasker.wait_events w where w.task_uuid = any (v_tasks);
+  delete from tasker.approval_votes v where v.task_uuid = any (v_tasks);
   delete from tasker.limit_waiters w where w.workflow_step_uuid = any (v_steps);
   delete from tasker.limit_permits p where p.subject = any (v_steps || v_tasks);
   delete from tasker.unserved_steps u where u.workflow_step_uuid = any (v_steps);
@@ -77,6 +78,7 @@ begin
   delete from tasker.pauses p where p.task_uuid = any (v_tasks);
   delete from tasker.unique_keys k where k.task_uuid = any (v_tasks);
   delete from tasker.debounces b where b.task_uuid = any (v_tasks);
+  delete from tasker.task_links l where l.child_uuid = any (v_tasks) or l.parent_task = any (v_tasks);
   delete from tasker.tasks_dlq e where e.task_uuid = any (v_tasks);
   with items as (delete from tasker.dlq_replay_items i where i.task_uuid = any (v_tasks)
     returning i.replay_uuid)

@@ -17,7 +17,7 @@ $$;
 create or replace function tasker.kind_attempts(p_kind text, p_attempts int) returns int
 language sql immutable parallel safe as $$
   select case when p_kind = 'ahead' then least(p_attempts, 2147483646) + 1 when p_kind in ('defer',
-    'release', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
+    'release', 'resume', 'snooze') then p_attempts - 1 when p_kind = 'reset' then 0 else p_attempts end
 $$;
 
 -- The path of a step whose worker parks its report for an orchestrator; null for other changes.
@@ -36,7 +36,7 @@ $$;
 -- True for the kinds of change marked in the table as `ends_claim`.
 create or replace function tasker.kind_ends_claim(p_kind text) returns boolean
 language sql immutable parallel safe as $$
-  select p_kind in ('defer', 'fail', 'ok', 'release', 'retry', 'snooze')
+  select p_kind in ('defer', 'fail', 'ok', 'release', 'retry', 'snooze', 'suspend')
 $$;
 
 -- True for the kinds of change marked in the table as `stores_result`.
@@ -91,6 +91,18 @@ $$;
 create or replace function tasker.kind_leaves_task(p_kind text) returns boolean
 language sql immutable parallel safe as $$
   select p_kind = 'release'
+$$;
+
+-- True for the kinds of change marked in the table as `suspends`.
+create or replace function tasker.kind_suspends(p_kind text) returns boolean
+language sql immutable parallel safe as $$
+  select p_kind = 'suspend'
+$$;
+
+-- True for the kinds of change marked in the table as `keeps_state`.
+create or replace function tasker.kind_keeps_state(p_kind text) returns boolean
+language sql immutable parallel safe as $$
+  select p_kind in ('resume', 'snooze', 'suspend')
 $$;
 
 -- The path of a step to this place, continued from the path that made it ready.

@@ -13,6 +13,8 @@ language sql immutable parallel safe as $$
     "release": {"in_progress": "IE"},
     "defer": {"in_progress": "IW"},
     "snooze": {"in_progress": "IW"},
+    "suspend": {"in_progress": "I"},
+    "resume": {"in_progress": "IWP"},
     "promote": {"waiting_for_retry": "WP"},
     "unhold": {"pending": "P"},
     "hold": {"enqueued": "EP"},

@@ -11,6 +11,9 @@
 -- Tasks of a template with a unique key are not created while a task of the same key runs, which is answered.
 -- Tasks of a template with `debounce` are merged into those of the same key that have not begun
 -- (tasker.merge_debounced).
+-- A task that names a parent gets a link to it in the same transaction (tasker.task_links), whether or not
+-- the parent is still open: nothing of it is locked. One too far below the first task of its line is not
+-- created.
 -- Locks: unique keys, debounce keys with their tasks, identities, namespace, pauses (shared), counters.
 --   Unique keys and identities are inserted in their order, so that two submissions never wait for each other
 --   in a circle.
@@ -18,12 +21,14 @@
 --   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
 --   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
 --   debounce, tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
---   deadline_ms}], and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
+--   deadline_ms, parent: {step, token, index} (of the step that starts it)}], max_depth (required with a
+--   parent), and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
 --   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
 --   tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
 --   steps]} of the tasks that run under the same unique key, debounced: the same of those into which tasks
---   were merged}; for claimed roots `claims` and `tasks` as in claim_v1.
+--   were merged, too_deep: [id...] that would exceed max_depth}; for claimed roots `claims` and `tasks` as in
+--   claim_v1.
 create or replace function tasker.submit_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -53,6 +58,7 @@ declare
   v_merged jsonb := '{}';   -- by task that is not created: the one of the same debounce key
   v_running jsonb := '{}';  -- by task that is not created: the one of the same unique key
   v_tenants jsonb;        -- by task
+  v_links jsonb := '{}';    -- by task that has a parent: its link, or null if it is too deep
   v_callbacks uuid[];     -- tasks that have one: their ends are events
   v_expiries jsonb;       -- by task
   v_deadlines jsonb;      -- by task
@@ -83,6 +89,13 @@ begin
     raise exception 'there is no template %', v_template using errcode = 'no_data_found';
   end if;
 
+  if p_args @? '$.tasks[*].parent' then
+    v_links := tasker.links_to_parents(p_args->'tasks', tasker.required(p_args, 'max_depth')::int);
+    if v_links @? '$.* ? (@ == null)' then
+      p_args := jsonb_set(p_args, '{tasks}', (select coalesce(jsonb_agg(t), '[]')
+        from jsonb_array_elements(p_args->'tasks') t where v_links->(t->>'id') is distinct from 'null'));
+    end if;
+  end if;
   if v_gates & 32 <> 0 then
     v_running := tasker.take_unique_keys(v_template, p_args->'tasks');
   end if;
@@ -126,7 +139,7 @@ begin
   where (g.id in (select d.task_uuid from detailed d)) is true;
   if v_created is null then
     return jsonb_build_object('created', '[]'::jsonb) || tasker.running_tasks('running', v_running)
-      || tasker.running_tasks('debounced', v_merged);
+      || tasker.running_tasks('debounced', v_merged) || tasker.too_deep(v_links);
   end if;
 
   if not v_ordered and 0 <> any (v_priorities) then
@@ -190,6 +203,12 @@ begin
     when e.enqueued > 0 then tasker.path_code('pending') || tasker.task_path('pending', 'steps_in_process')
     else tasker.path_code('pending')
       || tasker.task_path('pending', 'waiting_for_dependencies') end) as p (enqueued, path);
+
+  if v_links <> '{}' then
+    insert into tasker.task_links (child_uuid, parent_step, parent_task, token, index, depth)
+    select c.id, l.* from unnest(v_created) c (id) cross join lateral jsonb_to_record(v_links->c.id::text)
+      as l (step uuid, task uuid, token bigint, index int, depth int) where v_links ? c.id::text;
+  end if;
 
   insert into tasker.task_moves (task_uuid, path, sort_key, created_at)
   select t.task_uuid, case t.state when 'steps_in_process'
@@ -293,6 +312,6 @@ begin
     'steps', v_static_count, 'send', v_send, 'held', not v_claimed and (v_send is null or v_ordered
       or jsonb_array_length(v_send) < cardinality(v_created) * cardinality(v_roots))))
   || coalesce(v_started, '{}') || tasker.running_tasks('running', v_running)
-  || tasker.running_tasks('debounced', v_merged);
+  || tasker.running_tasks('debounced', v_merged) || tasker.too_deep(v_links);
 end
 $$;

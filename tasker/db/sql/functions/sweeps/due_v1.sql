@@ -1,7 +1,8 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be
 -- handed off to the caller. Ends waits of suspended steps (tasker.results_of_waits). Cancels tasks that have
 -- expired (tasker.expire_tasks), and those that give way under a limit (tasker.cancel_tasks); fails those
--- whose deadline has passed (tasker.fail_overdue_tasks).
+-- whose deadline has passed (tasker.fail_overdue_tasks). Reminds of approvals, and escalates them
+-- (tasker.remind_approvals).
 -- Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
 -- it, and a locked task delays only its own steps. With `turn_ms` one of them is the timekeeper
 -- (tasker.keep_time): it moves what is due, the others only what has been due for `late_ms`, so a hundred
@@ -35,6 +36,7 @@ declare
   v_expired uuid[];
   v_overdue uuid[];
   v_giving_way uuid[];
+  v_reminders jsonb;
   v_found int;
   v_answer jsonb := '{}';
   v_failed jsonb;
@@ -50,9 +52,11 @@ begin
       when 'b' then jsonb_build_object('n', jsonb_build_object('waited_until', q.due_at)) else '{}' end)
       filter (where q.kind in ('r', 'b', 'w')), array_agg(q.subject) filter (where q.kind = 'x'),
     array_agg(q.subject) filter (where q.kind = 'd'),
-    array_agg(q.subject) filter (where q.kind = 'c'), count(*)
+    array_agg(q.subject) filter (where q.kind = 'c'),
+    jsonb_agg(jsonb_build_object('s', q.subject, 'k', q.token, 'kind', q.kind))
+      filter (where q.kind in ('m', 'e')), count(*)
   -- the token: a later failure of the same step is not due yet
-  into v_items, v_expired, v_overdue, v_giving_way, v_found
+  into v_items, v_expired, v_overdue, v_giving_way, v_reminders, v_found
   -- not a join: one planned while there were few tasks compares each timer with all of them. The timers are
   -- in their order before a task is locked, and no more tasks are than the limit lets through.
   from (select m.* from (select x.subject, x.task_uuid, x.token, x.kind, x.due_at from tasker.timers x
@@ -81,6 +85,9 @@ begin
     -- of a step that waits no more
     delete from tasker.timers m using jsonb_to_recordset(v_items) as i (s uuid, k bigint)
     where m.subject = i.s and m.token = i.k and v_answer->'verdicts'->>i.s::text in ('stale', 'cancelled');
+  end if;
+  if v_reminders is not null then   -- last of an approval that ends at the same time
+    perform tasker.remind_approvals(v_reminders, v_now);
   end if;
   if v_expired is not null then
     v_answer := tasker.expire_tasks(v_expired, p_args, v_answer);

@@ -36,11 +36,13 @@ declare
   v_ended jsonb;
 begin
   foreach v_task in array array(select t from unnest(p_tasks) t order by t) loop
-    v_ended := tasker.cancel_v1(jsonb_build_object('task', v_task, 'worker', p_args->'worker',
-        'reason', p_reason, 'actor', 'tasker'));
+    v_ended := tasker.cancel_v1(p_args - '{items,claims}'::text[]
+      || jsonb_build_object('task', v_task, 'reason', p_reason, 'actor', 'tasker'));
     v_answer := v_answer || jsonb_strip_nulls(jsonb_build_object(
       'finished', coalesce(v_answer->'finished', '{}') || coalesce(v_ended->'finished', '{}'),
       'at', tasker.now(),
+      'send', nullif(coalesce(nullif(v_answer->'send', 'null'), '[]')
+        || coalesce(v_ended->'send', '[]'), '[]'),
       'waiters', nullif(coalesce(v_answer->'waiters', '{}') || coalesce(v_ended->'waiters', '{}'), '{}')));
   end loop;
   return v_answer

@@ -24,6 +24,7 @@ begin
   into v_items
   from unnest(p_tasks) as t (id)
   join tasker.task_details d on d.task_uuid = t.id
+  join tasker.tasks x on x.task_uuid = t.id and x.phase is null   -- it ends without its steps of `finally`
   join tasker.workflow_steps s on s.task_uuid = t.id
   where tasker.step_path(s.state, 'expire') is not null and (s.state <> 'pending' or s.unmet = 0);
   if v_items is not null then
@@ -41,8 +42,10 @@ begin
       tasker.evaluate_v1(p_args || jsonb_build_object('tasks', v_blocked, 'on_blocked', 'give_up')));
   end if;
   update tasker.timers m set due_at = v_now + interval '1 second'
-  where m.kind = 'd' and m.subject = any (p_tasks) and exists (select from tasker.workflow_steps s
-    where s.task_uuid = m.subject and tasker.step_is_active(s.state));
+  where m.kind = 'd' and m.subject = any (p_tasks)
+    and exists (select from tasker.tasks t where t.task_uuid = m.subject and t.phase is null)
+    and exists (select from tasker.workflow_steps s
+      where s.task_uuid = m.subject and tasker.step_is_active(s.state));
   delete from tasker.timers m where m.kind = 'd' and m.subject = any (p_tasks) and m.due_at <= v_now;
   return tasker.merged_ends(p_answer, v_ended) || jsonb_build_object('at', v_now,
     'promoted', coalesce((p_answer->>'promoted')::int, 0) + cardinality(p_tasks));
@@ -53,6 +56,8 @@ $$;
 create or replace function tasker.merged_ends(p_first jsonb, p_second jsonb) returns jsonb
 language sql immutable as $$
   select jsonb_strip_nulls(p_first) || jsonb_strip_nulls(p_second) || jsonb_strip_nulls(jsonb_build_object(
+    'send', nullif(coalesce(nullif(p_first->'send', 'null'), '[]')
+      || coalesce(nullif(p_second->'send', 'null'), '[]'), '[]'),
     'finished', nullif(coalesce(nullif(p_first->'finished', 'null'), '{}')
       || coalesce(nullif(p_second->'finished', 'null'), '{}'), '{}'),
     'waiters', nullif(coalesce(nullif(p_first->'waiters', 'null'), '{}')

@@ -87,6 +87,18 @@ begin
   select 'outcome differs from the steps', t.task_uuid, t.outcome from tasks t
   where t.outcome is distinct from case when t.state = 'complete' then tasker.outcome_of(t.task_uuid) end
   union all
+  select 'phase without steps of finally, or the reverse', t.task_uuid, t.phase::text || ' ' || t.state
+  from tasks t
+  where t.phase is not null and not exists (select from steps s join tasker.template_steps ts
+      on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+      where s.task_uuid = t.task_uuid and ts.gates & 4096 <> 0)
+    or t.phase is null and t.gates & 4096 <> 0 and t.complete
+  union all
+  select 'step of another part runs in phase ' || t.phase::text, s.workflow_step_uuid, s.name
+  from tasks t join steps s on s.task_uuid = t.task_uuid
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  where t.phase is not null and ts.gates & 4096 = 0 and tasker.step_is_under_way(s.state)
+  union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> tasker.task_is_final(t.state)
   union all
@@ -106,6 +118,8 @@ begin
   from steps s join tasker.timers m on m.subject = s.workflow_step_uuid
   where case m.kind when 'r' then s.state <> 'waiting_for_retry'
     when 'w' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
+    when 'm' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
+    when 'e' then not tasker.is_suspended(s.state, s.worker_uuid) or m.token <> s.claim_token
     else s.state <> 'pending' or s.unmet > 0
     or s.of_complete
     or m.due_at <> s.due_at
@@ -127,9 +141,22 @@ begin
   where w.until is not null and not exists (select from tasker.timers m
     where m.subject = w.workflow_step_uuid and m.kind = 'w' and m.token = w.token and m.due_at <= w.until)
   union all
+  select 'open approval with enough votes', w.workflow_step_uuid, format('%s approved', count(*))
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null and w.kind = 'a'
+  join steps s on s.workflow_step_uuid = w.workflow_step_uuid
+  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  join tasker.approval_votes v on v.workflow_step_uuid = w.workflow_step_uuid and v.token = w.token
+    and v.decision = 'approved'
+  group by w.workflow_step_uuid, ts.wait having count(*) >= (ts.wait->>'quorum')::int
+  union all
+  select 'decided without the votes for it', w.workflow_step_uuid, w.outcome
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.outcome in ('approved', 'rejected')
+  where not exists (select from tasker.approval_votes v where v.workflow_step_uuid = w.workflow_step_uuid
+    and v.token = w.token and v.decision = w.outcome)
+  union all
   select 'deadline without a timer', t.task_uuid, t.state
   from tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
-  where not t.complete and d.deadline_at > tasker.now() and not exists (
+  where not t.complete and t.phase is null and d.deadline_at > tasker.now() and not exists (
     select from tasker.timers m where m.subject = t.task_uuid and m.kind = 'd' and m.due_at >= d.deadline_at)
   union all
   select 'waits for a permit, but is not ready', s.workflow_step_uuid, s.name || ' ' || s.state
@@ -146,7 +173,11 @@ begin
   select 'runs without a permit', s.workflow_step_uuid, s.name || ' ' || s.state
   from tasks t join steps s on s.task_uuid = t.task_uuid
   -- a permit of a rate ends with the claim
-  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and exists (
+  where t.gates & 1 <> 0 and tasker.step_is_active(s.state) and not exists (
+    -- a handler that waits has none
+    select from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.kind = 'h'
+      and w.ended_at is null)
+    and exists (
     select from tasker.template_limits l join tasker.limit_rules r using (rule_id)
     where l.template_id = s.template_id and l.ordinal in (-1, s.ordinal)
       and (r.rate is null or s.state = 'enqueued' and s.attempts = 0
@@ -225,13 +256,13 @@ begin
   select 'event that nobody published', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
   join steps s on s.workflow_step_uuid = d.workflow_step_uuid
-  where d.published_with is null
+  where d.published_with is null and not tasker.is_of_approval(d)
     and not exists (select from tasker.template_events e where e.template_id = s.template_id
     and e.ordinal = s.ordinal and e.number = d.number and e.name = d.name)
   union all
   select 'event of what was not accepted', d.workflow_step_uuid, d.name
   from tasks t join tasker.domain_events d on d.task_uuid = t.task_uuid
-  where d.workflow_step_uuid <> d.task_uuid
+  where d.workflow_step_uuid <> d.task_uuid and not tasker.is_of_approval(d)
     and not exists (select from step_log l where l.workflow_step_uuid = d.workflow_step_uuid
     and l.sort_key = d.sort_key and tasker.outcome_of_path(l.code) = d.outcome)
   union all
@@ -241,6 +272,12 @@ begin
     and t.complete <> exists (select from tasker.domain_events d where d.workflow_step_uuid = t.task_uuid
       and d.sort_key = t.sort_key
       and d.name = tasker.task_event(t.state))
+  union all
+  select 'depth of a task differs from that of its parent', t.task_uuid,
+    format('%s below %s', l.depth, p.depth)
+  from tasks t join tasker.task_links l on l.child_uuid = t.task_uuid
+  left join tasker.task_links p on p.child_uuid = l.parent_task
+  where l.depth < 1 or l.depth <> p.depth + 1
   union all
   select v.* from tasker.fleet_violations() v where v_all;
 end
@@ -295,6 +332,10 @@ as $$
   from tasker.waiting_keys(0, null, 100000) k join tasker.limit_rules r using (rule_id)
   where tasker.free_permits(k.rule_id, k.value) > 0
     and not exists (select from tasker.limit_notes n where n.rule_id = k.rule_id and n.value = k.value)
+  union all
+  select 'link of a task that does not exist', l.child_uuid, null
+  from tasker.task_links l
+  where not exists (select from tasker.tasks t where t.task_uuid = l.child_uuid)
   union all
   select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
     coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))

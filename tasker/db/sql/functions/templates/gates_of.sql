@@ -6,4 +6,5 @@ language sql immutable parallel safe as $$
       then 4 else 0 end
     | case when coalesce(p_step->>'on_failure', 'fail_task') <> 'fail_task' then 16 else 0 end
     | case when jsonb_typeof(p_step->'wait') = 'object' then 8 else 0 end
+    | case when (p_step->>'at_rest')::boolean then 4096 else 0 end
 $$;

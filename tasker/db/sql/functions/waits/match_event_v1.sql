@@ -1,5 +1,5 @@
--- Gives an event to a wait: the step ends with it, or collects it until it has enough. One transaction: a
--- wait takes an exclusive event if and only if its step accepts it.
+-- Gives an event to a wait: the step ends with it, or collects it until it has enough; a handler that waits
+-- is called with it. One transaction: a wait takes an exclusive event if and only if its step accepts it.
 -- Locks: event, then task, step and as advance_v1. Nobody who has a task waits for an event.
 -- p_args: as advance_v1 without items; event, step, token, nth, task.
 -- Returns: as advance_v1, and matched: whether the wait took it.
@@ -13,6 +13,7 @@ declare
   v_token constant bigint := (p_args->>'token')::bigint;
   v_event tasker.incoming_events;
   v_wait jsonb;
+  v_for_handler boolean;
   v_count int;
   v_problem text;
   v_most_bytes constant int := 16777216;   -- of one result
@@ -26,7 +27,7 @@ begin
     return '{"matched": false}';
   end if;
   perform from tasker.tasks t where t.task_uuid = (p_args->>'task')::uuid for no key update;
-  select ts.wait into v_wait from tasker.step_waits w
+  select coalesce(ts.wait, '{}'), w.kind = 'h' into v_wait, v_for_handler from tasker.step_waits w
   join tasker.workflow_steps s on s.workflow_step_uuid = w.workflow_step_uuid and s.claim_token = w.token
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
   where w.workflow_step_uuid = v_step and w.token = v_token and w.nth = (p_args->>'nth')::int
@@ -38,8 +39,9 @@ begin
       join tasker.incoming_events e using (event_uuid) where x.workflow_step_uuid = v_step
       and x.token = v_token and x.problem is null) + v_event.bytes > v_most_bytes
     then 'the payloads that the wait has collected are too large together' end;
-  if exists (select from tasker.wait_events x where x.workflow_step_uuid = v_step and x.token = v_token
-      and x.event_uuid = v_event.event_uuid and x.problem is null) then
+  if exists (select from tasker.wait_events x where x.workflow_step_uuid = v_step
+      and (x.token = v_token or v_for_handler) and x.event_uuid = v_event.event_uuid
+      and x.problem is null) then
     return '{"matched": false}';
   end if;
   insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, nth, task_uuid, at, problem)
@@ -63,8 +65,10 @@ begin
     else jsonb_build_object('events', tasker.taken_events(v_step, v_token)) end;
   v_answer := tasker.advance_v1(p_args - '{event,step,token,nth,task}'::text[]
     || jsonb_build_object('events', true, 'grants', false,
-    'items', jsonb_build_array(jsonb_build_object('s', v_step, 't', p_args->'task', 'kind', 'ok',
-      'k', v_token, 'r', v_result, 'n', jsonb_build_object('wait', 'event', 'waited_until', v_now)))));
+    'items', jsonb_build_array(jsonb_build_object('s', v_step, 't', p_args->'task',
+      'kind', case when v_for_handler then 'resume' else 'ok' end, 'k', v_token,
+      'r', case when v_for_handler then jsonb_build_object('event', v_result) else v_result end,
+      'n', jsonb_build_object('wait', 'event', 'waited_until', v_now)))));
   if coalesce(nullif(v_answer->'verdicts', 'null'), '{}') ? v_step::text then   -- it stays for others
     delete from tasker.wait_events x where x.workflow_step_uuid = v_step and x.token = v_token
       and x.event_uuid = v_event.event_uuid;

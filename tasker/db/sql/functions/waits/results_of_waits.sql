@@ -1,6 +1,7 @@
 -- The items of due_v1 for steps whose wait has ended by its time: a result, or a failure if the path of the
--- wait leads to no time or key (`not_a_time`, `event_key_missing`) or no event came (`wait_timed_out`). The
--- token decides later whether the wait is still current.
+-- wait leads to no time, key or person (`not_a_time`, `event_key_missing`, `approver_missing`), or if nothing
+-- came (`wait_timed_out`). A handler that continues after its timeout is called. The token decides later
+-- whether the wait is still current.
 create or replace function tasker.results_of_waits(p_items jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -10,6 +11,9 @@ begin
     return p_items;
   end if;
   select jsonb_object_agg(s.workflow_step_uuid, case
+    when w.kind = 'h' and w.detail->>'on_timeout' = 'continue'
+      then jsonb_build_object('kind', 'resume', 'r', '{"timed_out": true}'::jsonb,
+        'n', jsonb_build_object('wait', 'timeout', 'waited_until', w.until))
     when p.problem is not null then jsonb_build_object('kind', 'fail', 'n', jsonb_build_object('wait',
       case p.problem when 'wait_timed_out' then 'timeout' else 'failed' end),
       'e', jsonb_build_object('error_type', p.problem, 'retryable', false, 'attempt', s.attempts,
@@ -26,7 +30,8 @@ begin
   join tasker.step_waits w on w.workflow_step_uuid = i.s and w.token = i.k and w.nth = 1
   cross join lateral (select case
     when tasker.wait_ends_at(s.task_uuid, ts.wait, w.since) is not distinct from '-infinity'
-      then case w.kind when 'w' then 'not_a_time' else 'event_key_missing' end
+      then case w.kind when 'w' then 'not_a_time' when 'a' then 'approver_missing'
+        else 'event_key_missing' end
     when w.kind <> 'w' and ts.wait->>'take' is distinct from 'all' then 'wait_timed_out' end as problem) p
   where tasker.kind_stores_result(i.kind);
   return (select jsonb_agg(i || coalesce(v_ends->(i->>'s'), '{}')) from jsonb_array_elements(p_items) i);
@@ -37,8 +42,19 @@ $$;
 create or replace function tasker.problem_of_wait(p_problem text, p_wait jsonb, p_row tasker.step_waits)
 returns text
 language sql stable as $$
-  select case p_problem
-    when 'wait_timed_out' then (
+  select case
+    when p_problem = 'wait_timed_out' and p_row.kind = 'a' then (
+      select format('not decided until %s: %s of %s approved%s', to_char(p_row.until at time zone 'UTC',
+          'YYYY-MM-DD HH24:MI:SS"Z"'), count(*) filter (where v.decision = 'approved'), p_wait->>'quorum',
+        case when count(*) filter (where v.decision = 'rejected') > 0
+          then format(', %s rejected', count(*) filter (where v.decision = 'rejected')) else '' end)
+      from tasker.approval_votes v
+      where v.workflow_step_uuid = p_row.workflow_step_uuid and v.token = p_row.token)
+    when p_problem = 'approver_missing' then (
+      select format('from: expected the name of a person at %s', tasker.place_text(s))
+      from jsonb_array_elements(p_wait->'subjects') s where jsonb_typeof(s) = 'object'
+        and not exists (select from tasker.names_at(p_row.task_uuid, s)) limit 1)
+    when p_problem = 'wait_timed_out' then (
       select format('no event %s came until %s', string_agg(w.event || case when w.key = '' then ''
           else ' with the key ' || w.key end, ' or ' order by w.nth),
           to_char(p_row.until at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"'))
@@ -49,7 +65,7 @@ language sql stable as $$
           (array_agg(x.problem order by x.at desc))[1])
         from tasker.wait_events x where x.workflow_step_uuid = p_row.workflow_step_uuid
           and x.token = p_row.token and x.problem is not null having count(*) > 0), '')
-    when 'event_key_missing' then (
+    when p_problem = 'event_key_missing' then (
       select format('key: expected a value at %s', tasker.place_text(e->'key'))
       from jsonb_array_elements(p_wait->'events') e where jsonb_typeof(e->'key') = 'object'
         and tasker.limit_value(tasker.value_at(p_row.task_uuid, e->'key')) is null limit 1)

@@ -1,9 +1,11 @@
 -- Unmatched events and waits, with the pairs of the same name and key. The caller checks each payload
 -- against the schema, writes the pair (match_event_v1, refuse_event_v1), and calls looked_v1. This only
 -- reads, so after a crash the next caller gets the same answer.
+-- A handler that waits again gets no event twice.
 -- p_args: {limit: of pairs, events: of events and of waits}
--- Returns: {pairs: [{event, payload, name, key, step, token, nth, task, template, ordinal}], events: [uuid],
---   waits: [[step, token, nth]]: completely matched with these pairs, more: true if there may be more}
+-- Returns: {pairs: [{event, payload, name, key, step, token, nth, task, template, ordinal, wait: of a
+--   handler}], events: [uuid], waits: [[step, token, nth]]: completely matched with these pairs, more: true
+--   if there may be more}
 create or replace function tasker.unmatched_v1(p_args jsonb) returns jsonb
 language sql stable
 set search_path to pg_catalog, pg_temp
@@ -21,12 +23,14 @@ as $$
     select w.* from tasker.step_waits w where not w.probed and w.ended_at is null
     order by w.since limit (select b.events from bounds b)
   ), met as (
-    select s.event_uuid, w.workflow_step_uuid, w.token, w.nth, w.task_uuid
+    select s.event_uuid, w.workflow_step_uuid, w.token, w.nth, w.task_uuid,
+      case w.kind when 'h' then w.detail end as wait
     from sent s join tasker.step_waits w on w.namespace_id = s.namespace_id and w.event = s.name
       and w.key = s.key and w.ended_at is null
     where s.taken_by is null
     union
-    select e.event_uuid, w.workflow_step_uuid, w.token, w.nth, w.task_uuid
+    select e.event_uuid, w.workflow_step_uuid, w.token, w.nth, w.task_uuid,
+      case w.kind when 'h' then w.detail end
     from waiting w join tasker.incoming_events e on e.namespace_id = w.namespace_id and e.name = w.event
       and e.key = w.key and e.taken_by is null
   ), pair as materialized (
@@ -39,7 +43,8 @@ as $$
       -- an event of a long transaction is older than it was ever to be seen
       and (ts.wait->>'since' = 'any' or e.routed_at is null or e.routed_at >= t.created_at)
       and not exists (select from tasker.wait_events x where x.workflow_step_uuid = m.workflow_step_uuid
-        and x.token = m.token and x.event_uuid = m.event_uuid and (x.nth = m.nth or x.problem is null))
+        and x.event_uuid = m.event_uuid and (x.token = m.token and (x.nth = m.nth or x.problem is null)
+        or m.wait is not null and x.problem is null))
     order by m.event_uuid, m.workflow_step_uuid, m.nth
     limit (select b.pairs + 1 from bounds b)
   ), full_page as materialized (
@@ -50,7 +55,7 @@ as $$
       or (select count(*) from waiting) = (select b.events from bounds b),
     'pairs', coalesce((select jsonb_agg(jsonb_build_object('event', p.event_uuid, 'payload', p.payload,
         'name', p.name, 'key', p.key, 'step', p.workflow_step_uuid, 'token', p.token, 'nth', p.nth,
-        'task', p.task_uuid, 'template', p.template_id, 'ordinal', p.ordinal)
+        'task', p.task_uuid, 'template', p.template_id, 'ordinal', p.ordinal, 'wait', p.wait)
         order by p.event_uuid, p.workflow_step_uuid, p.nth)
       from (select * from pair limit (select b.pairs from bounds b)) p), '[]'),
     'events', case when (select f.more from full_page f) then '[]'

@@ -1,6 +1,6 @@
 -- The time at which a wait that begins at `p_from` ends without an event, from its part of the plan; null:
--- never; -infinity: its path leads to no time, or to no key of an event. `p_judged`: changes of the same
--- write, whose results are not stored yet.
+-- never; -infinity: its path leads to no time, to no key of an event, or to no person. `p_judged`: changes of
+-- the same write, whose results are not stored yet.
 create or replace function tasker.wait_ends_at(p_task uuid, p_wait jsonb, p_from timestamptz,
   p_judged tasker.judged_change[] default null) returns timestamptz
 language sql stable as $$
@@ -8,6 +8,9 @@ language sql stable as $$
     when exists (select from jsonb_array_elements(coalesce(nullif(p_wait->'events', 'null'), '[]')) e
       where jsonb_typeof(e->'key') = 'object'
         and tasker.limit_value(tasker.value_at(p_task, e->'key', p_judged)) is null) then '-infinity'
+    when exists (select from jsonb_array_elements(coalesce(nullif(p_wait->'subjects', 'null'), '[]')) s
+      where jsonb_typeof(s) = 'object' and not exists (select from tasker.names_at(p_task, s, p_judged)))
+      then '-infinity'
     when p_wait->>'for_seconds' is not null
       then p_from + tasker.ms((p_wait->>'for_seconds')::numeric * 1000)
     when p_wait->'until' ? 'next' then tasker.next_calendar_time(p_wait->'until', p_from)
