@@ -111,7 +111,8 @@ class HandlerTransaction:
             self.handle = source.connect() if hasattr(source, "connect") else _called(source)
         if not _is_one_of(self.handle, psycopg.Connection, "Connection", "Session"):
             raise _unusable(self.handle, OF_BLOCKING)
-        if isinstance(self.handle, psycopg.Connection) and self.handle.autocommit:
+        self._autocommit = isinstance(self.handle, psycopg.Connection) and self.handle.autocommit
+        if self._autocommit:
             self.handle.autocommit = False
 
     @staticmethod
@@ -138,9 +139,11 @@ class HandlerTransaction:
             raise
 
     def close(self) -> None:
-        """Roll back what is not committed and give the connection back."""
+        """Roll back what is not committed and give the connection back as it was."""
         with suppress(Exception):
             self.handle.rollback()
+            if self._autocommit:
+                self.handle.autocommit = True
         with suppress(Exception):
             self._give_back(self.handle)
 
@@ -149,7 +152,7 @@ class AsyncHandlerTransaction:
     """The open transaction of an async handler; `handle` is its connection or session."""
 
     def __init__(self, handle: Any, give_back: Callable[[Any], Any]) -> None:
-        self.handle, self._give_back = handle, give_back
+        self.handle, self._give_back, self._autocommit = handle, give_back, False
 
     @classmethod
     async def open(cls, source: Any) -> AsyncHandlerTransaction:
@@ -163,9 +166,11 @@ class AsyncHandlerTransaction:
             handle = await handle
         if not _is_one_of(handle, psycopg.AsyncConnection, "AsyncConnection", "AsyncSession"):
             raise _unusable(handle, OF_ASYNC)
+        opened = cls(handle, give_back)
         if isinstance(handle, psycopg.AsyncConnection) and handle.autocommit:
+            opened._autocommit = True
             await handle.set_autocommit(False)
-        return cls(handle, give_back)
+        return opened
 
     @staticmethod
     async def _closed(handle: Any) -> None:
@@ -192,11 +197,15 @@ class AsyncHandlerTransaction:
             raise
 
     async def close(self) -> None:
-        """Roll back what is not committed and give the connection back."""
-        with suppress(Exception):
-            await self.handle.rollback()
-        with suppress(Exception):
-            await self._give_back(self.handle)
+        """Roll back what is not committed and give the connection back as it was, also when it is cancelled."""
+        try:
+            with suppress(Exception):
+                await self.handle.rollback()
+                if self._autocommit:
+                    await self.handle.set_autocommit(True)
+        finally:
+            with suppress(Exception):
+                await self._give_back(self.handle)
 
 
 def own_source(url: str, *, asynchronous: bool) -> Callable[[], Any]:

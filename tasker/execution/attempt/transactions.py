@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from tasker.handlers.registry.invocation import ResolvedHandler
 
 
+PREPARE_SECONDS = 30
+"""Longest wait of a thread for the events of its result; it has a transaction open, and the worker may have ended."""
+
+
 class StepTransactions(Protocol):
     """Part of the engine in transactions of handlers."""
 
@@ -91,7 +95,7 @@ class AttemptTransaction:
             context.enter(transaction.handle)
             ending = self._settled(self._handler.call(context), events)
             if isinstance(ending, Success) and not self._attempt.cancel.is_set():
-                write = asyncio.run_coroutine_threadsafe(self._prepared(ending), self._loop).result()
+                write = asyncio.run_coroutine_threadsafe(self._prepared(ending), self._loop).result(PREPARE_SECONDS)
                 answer = transaction.run(self._statements(write))
                 if self._is_accepted(write, answer):
                     try:
