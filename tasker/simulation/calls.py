@@ -246,6 +246,8 @@ class _NoWrites:
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
+    memo = lock
+
 
 def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:
     """Return an event as the result of a wait shows it; the first of several kinds that its schema fits."""

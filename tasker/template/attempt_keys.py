@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasker.template.effects import EFFECTS, IDEMPOTENT
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import MAX_NAME, NAME, NAME_RULE
+from tasker.template.times import DataPlace, Duration
 from tasker.template.value_kinds import Choice, Number, Text
 
 EXECUTION = Mapping(
@@ -54,4 +55,21 @@ EFFECT = Key(
     "What a second execution of the handler would do: nothing outside (`pure`), nothing more (`idempotent`), harm "
     "(`once`), or it is part of the transaction that completes the step (`transactional`).",
     default=IDEMPOTENT,
+)
+
+MEMOIZE = Key(
+    "memoize",
+    Mapping(
+        "`memoize`",
+        (
+            Key(
+                "key",
+                DataPlace(),
+                "The place of a value on which alone the result depends: `input.customer.id`, `steps.quote.id`; "
+                "without it everything that the handler reads.",
+            ),
+            Key("ttl", Duration(), "How long a stored result stands for calls of the handler.", required=True),
+        ),
+    ),
+    "Uses a stored result in place of a call of the handler; only with `effect: pure`.",
 )

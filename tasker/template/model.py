@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.template.attempt_keys import CIRCUIT_BREAKER, EFFECT, EXECUTION
+from tasker.template.attempt_keys import CIRCUIT_BREAKER, EFFECT, EXECUTION, MEMOIZE
 from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.failure_keys import FAILURES_OF_STEPS, FAILURES_OF_TEMPLATES
 from tasker.template.foreign_keys import (
@@ -248,6 +248,7 @@ STEP = Mapping(
         *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         EFFECT,
+        MEMOIZE,
         Key(
             "on_worker_lost",
             Choice(("retry", "fail")),

@@ -71,6 +71,10 @@ class ClaimWrites(Protocol):
         """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
         ...
 
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Recall or remember a result of the step; return the answer of `tasker.ACTION_memo_v1`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:

@@ -233,3 +233,7 @@ class InTheParent:
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
         raise NotImplementedError("a child process asks its parent for locks")
+
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: the parent has looked before it started the child."""
+        raise NotImplementedError("the parent looks for stored results")

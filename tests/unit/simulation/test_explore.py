@@ -33,6 +33,7 @@ SIMULATED = {
 }
 """Fields of plans and steps that a simulated run follows."""
 OF_OTHERS = {
+    "memoize",
     *("limits", "requires", "slots", "execution", "memory_mb", "circuit_breaker", "concurrency", "priority"),
     *(
         "debounce",
