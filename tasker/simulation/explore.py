@@ -15,7 +15,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import Coverage, branches_of
+from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
@@ -73,9 +73,15 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that no event comes
+        if step.plan.wait is not None:  # its failure is that nothing comes in time
             failure = self._failing[name](step.attempts) if name in self._failing else None
-            return AttemptOutcome(_PERMANENT if failure else {"payload": {}, "events": []})
+            if failure:
+                return AttemptOutcome(_PERMANENT)
+            if is_decided_by_persons(step.plan) and name not in self._choices:
+                self.undecided = self.undecided or step.plan
+                return AttemptOutcome(next(choices(task.plan, step.plan)).result)
+            decided = self._choices[name].result if name in self._choices else {"payload": {}, "events": []}
+            return AttemptOutcome(decided)
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:
@@ -87,7 +93,11 @@ class _ForcedCalls:
 
 
 def choices(plan: Plan, step: StepPlan) -> Iterator[Choice]:
-    """Yield every way in which a step can decide."""
+    """Yield every way in which a step can decide, or persons about it."""
+    if step.wait is not None:
+        for word in decisions_of(step):
+            yield Choice(word, {"approved": word == APPROVED, "by": "", "form": {}, "comment": "", "votes": []})
+        return
     if step.type.creates is Creates.BATCHES:
         for count in (0, 1, 3):
             yield Choice(f"{count} batches", batches(plan, step, count))

@@ -148,7 +148,7 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = self._call(self, step) if step.plan.wait.get("events") else self._wait_ends(step.plan.wait)
+        ends = self._call(self, step) if step.plan.is_ended_by_others else self._wait_ends(step.plan.wait)
         if ends is None:
             return
         number = step.number

@@ -37,6 +37,7 @@ def step_context(
     state: Mapping[str, Any] | None = None,
     event: Any = None,
     timed_out: bool = False,
+    transaction: Any = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -54,6 +55,7 @@ def step_context(
         state: What `context.state` returns, as an earlier call stored it.
         event: Payload of the event with which the handler goes on (`context.event`).
         timed_out: No event came in time (`context.timed_out`).
+        transaction: Connection or session of a transactional handler, which the test commits or rolls back.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -72,7 +74,7 @@ def step_context(
         checkpoint=_checkpoint(checkpoint, state, event, timed_out),
         failures=None if failures is None else {name: {"error_type": kind} for name, kind in failures.items()},
     )
-    return StepContext.build(
+    context = StepContext.build(
         claim=claim,
         plan=Plan("tests", "test", "1.0.0", (step,)),
         step=step,
@@ -80,6 +82,9 @@ def step_context(
         dependency_results=results or {},
         resources=resources,
     )
+    if transaction is not None:
+        context.enter(transaction)
+    return context
 
 
 def _checkpoint(
