@@ -73,3 +73,17 @@ MEMOIZE = Key(
     ),
     "Uses a stored result in place of a call of the handler; only with `effect: pure`.",
 )
+
+ATTEMPTS_OF_STEPS = (
+    Key("execution", EXECUTION, "Where the handler runs."),
+    EFFECT,
+    MEMOIZE,
+    Key(
+        "on_worker_lost",
+        Choice(("retry", "fail")),
+        "What happens when the worker dies while the handler runs; `fail` for a step that must not run twice.",
+        default="retry",
+    ),
+    Key("circuit_breaker", CIRCUIT_BREAKER, "Puts the step off while its handler keeps failing, without an attempt."),
+)
+"""Keys of a step that say how its attempts run."""
