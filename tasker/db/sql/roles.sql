@@ -55,7 +55,7 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 -- Only workers run handlers. Every process that matches an event stores it for the handler that waits for it.
 grant insert, update on tasker.step_checkpoints to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.step_progress to {worker};
-grant insert, update, delete on tasker.locks to {worker}, {orchestrator};   -- sweeps prune them
+grant insert, update, delete on tasker.locks, tasker.memos to {worker}, {orchestrator};   -- sweeps prune them
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 
