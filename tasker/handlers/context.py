@@ -291,9 +291,9 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
 
     @property
     def outcome(self) -> TaskOutcome | None:
-        """End of the other steps of the task, for a step of `finally`; None for every other step."""
+        """End of the other steps of the task, for a step of `finally` and a compensation; None for every other step."""
         claim = self._claim
-        if claim is None or claim.outcome is None or self._step is None or not self._step.at_rest:
+        if claim is None or claim.outcome is None or self._step is None or not self._step.is_late:
             return None
         return TaskOutcome.parse(claim.outcome, claim.failures or {})
 

@@ -15,7 +15,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import Coverage, branches_of
+from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
@@ -30,6 +30,18 @@ SUBSETS_BELOW = 4
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
+
+
+Failing = Callable[[int], Failure | None]
+"""Returns how an attempt fails, by its number; None: it does not."""
+
+
+def _once(attempt: int) -> Failure | None:
+    return _FAILURE if attempt == 1 else None
+
+
+def _always(attempt: int) -> Failure | None:
+    return _PERMANENT
 
 
 class Choice(NamedTuple):
@@ -67,15 +79,21 @@ class _ForcedCalls:
     `undecided` is the first step that was to decide and has no choice.
     """
 
-    def __init__(self, choices: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
+    def __init__(self, choices: Mapping[str, Choice], failing: Mapping[str, Failing]) -> None:
         self._choices, self._failing = choices, failing
         self.undecided: StepPlan | None = None
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that no event comes
+        if step.plan.wait is not None:  # its failure is that nothing comes in time
             failure = self._failing[name](step.attempts) if name in self._failing else None
-            return AttemptOutcome(_PERMANENT if failure else {"payload": {}, "events": []})
+            if failure:
+                return AttemptOutcome(_PERMANENT)
+            if is_decided_by_persons(step.plan) and name not in self._choices:
+                self.undecided = self.undecided or step.plan
+                return AttemptOutcome(next(choices(task.plan, step.plan)).result)
+            decided = self._choices[name].result if name in self._choices else {"payload": {}, "events": []}
+            return AttemptOutcome(decided)
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:
@@ -87,7 +105,11 @@ class _ForcedCalls:
 
 
 def choices(plan: Plan, step: StepPlan) -> Iterator[Choice]:
-    """Yield every way in which a step can decide."""
+    """Yield every way in which a step can decide, or persons about it."""
+    if step.wait is not None:
+        for word in decisions_of(step):
+            yield Choice(word, {"approved": word == APPROVED, "by": "", "form": {}, "comment": "", "votes": []})
+        return
     if step.type.creates is Creates.BATCHES:
         for count in (0, 1, 3):
             yield Choice(f"{count} batches", batches(plan, step, count))
@@ -146,20 +168,30 @@ class _Explorer:
             self._fail_on(chosen, names)
 
     def _fail_on(self, chosen: Mapping[str, Choice], names: list[str]) -> None:
-        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
-        for name in names:
-            self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: lambda _: _PERMANENT})
-        for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, lambda _: _PERMANENT))
+        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing.
 
-    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
+        So do the steps that only exist after such a failure.
+        """
+        for name in names:
+            self._try(chosen, {name: _once})
+            task = self._try(chosen, {name: _always})
+            new = (
+                [] if task is None else [step.plan.name for step in task.steps.values() if step.plan.name not in names]
+            )
+            for other in dict.fromkeys(new):
+                self._try(chosen, {name: _always, other: _once})
+                self._try(chosen, {name: _always, other: _always})
+        for pair in combinations(names, 2):
+            self._try(chosen, dict.fromkeys(pair, _always))
+
+    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Failing]) -> SimulatedTask | None:
         if self.runs >= self._most_runs:
-            return
+            return None
         self.runs += 1
         task = self._run(_ForcedCalls(chosen, failing))
         self.coverage.add(task)
         self._look(task, chosen)
+        return task
 
     def _run(self, calls: _ForcedCalls) -> SimulatedTask:
         task = SimulatedTask(self._plan, {}, calls, at=_START)

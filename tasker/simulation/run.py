@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
@@ -23,7 +23,7 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
 from tasker.engine.states.task import TERMINAL, StepCounts, TaskState, task_path, task_target
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
-from tasker.simulation.gates import gates_of
+from tasker.simulation.gates import Gates
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
 from tasker.simulation.times import end_of_wait, start_of
 from tasker.template.failure_words import SKIPPED
@@ -57,12 +57,12 @@ class SimulatedTask:
         random: Callable[[], float] = lambda: 0.5,
         slots: int | None = None,
         limits: ExpansionLimits = DEFAULT_LIMITS,
+        gates: Gates | None = None,
     ) -> None:
         self.plan, self.values, self.at = plan, values, at
         self.steps: dict[str, SimulatedStep] = {}
         self.state, self.path = _T.PENDING, [_T.PENDING]
-        self.now = 0
-        self.warnings: list[str] = []
+        self.now, self.warnings = 0, list[str]()
         self._call, self._random, self._limits = call, random, limits
         self._free = slots if slots is not None else MOST_ATTEMPTS
         self._of_template: dict[str, list[SimulatedStep]] = {}
@@ -70,7 +70,7 @@ class SimulatedTask:
         self._events_made = self._attempts = 0
         self._ready: deque[SimulatedStep] = deque()
         self._held: set[str] = set()
-        self._gates, self._rate_times = gates_of(plan, values), set[int]()
+        self._gates, self._rate_times = gates, set[int]()
         self._done = self._failed = self._active = self._retrying = 0
 
     def run(self) -> None:
@@ -150,21 +150,13 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = self._call(self, step) if step.plan.wait.get("events") else self._wait_ends(step.plan.wait)
+        now = self.at + timedelta(milliseconds=self.now)
+        alone = not step.plan.is_ended_by_others
+        ends = end_of_wait(step.plan.wait, now, self.values, self.steps) if alone else self._call(self, step)
         if ends is None:
             return
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
-
-    def _wait_ends(self, wait: Mapping[str, Any]) -> AttemptOutcome:
-        """Return when a wait ends, and what its step then comes to."""
-        began = self.at + timedelta(milliseconds=self.now)
-        ends = end_of_wait(wait, began, self.values, self.steps)
-        if isinstance(ends, str):
-            return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
-        return AttemptOutcome(
-            {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
-        )
 
     def _begins_at(self, step: SimulatedStep) -> int | Failure:
         """Return the time before which the step does not start, or why it never does."""

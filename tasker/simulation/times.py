@@ -7,7 +7,8 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tasker.simulation.steps import SimulatedStep
+from tasker.handlers.claims import Failure
+from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.plan import StepPlan
 
 
@@ -44,13 +45,18 @@ def start_of(
 
 def end_of_wait(
     wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
-) -> datetime | str:
-    """Return when a wait that began then ends, or the reason why it never does."""
+) -> AttemptOutcome:
+    """Return when a wait for a time ends that began then, and what its step then comes to."""
     if (seconds := wait.get("for_seconds")) is not None:
-        return began + timedelta(seconds=seconds)
-    if "next" in wait["until"]:
-        return next_calendar_time(wait["until"], began)
-    return start_time(wait["until"], values, steps)
+        ends: datetime | str = began + timedelta(seconds=seconds)
+    elif "next" in wait["until"]:
+        ends = next_calendar_time(wait["until"], began)
+    else:
+        ends = start_time(wait["until"], values, steps)
+    if isinstance(ends, str):
+        return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
+    waits_ms = round((ends - began) / timedelta(milliseconds=1))
+    return AttemptOutcome({"waited_until": ends.astimezone(UTC).isoformat()}, waits_ms)
 
 
 def value_at(

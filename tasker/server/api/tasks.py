@@ -196,11 +196,20 @@ async def get_task(request: Request, task_uuid: str, wait: float | None, limit: 
 
 
 @serves(routes, TaskOperations.cancel_task)
-async def cancel_task(request: Request, task_uuid: str, reason: str, actor: str | None) -> TaskCancelled:
+async def cancel_task(
+    request: Request, task_uuid: str, reason: str, actor: str | None, compensate: bool
+) -> TaskCancelled:
     program = program_of(request)
-    before = await program.tasks.cancel(task_uuid, reason=reason, actor=actor_of(request, actor))
+    before = await program.tasks.cancel(task_uuid, reason=reason, actor=actor_of(request, actor), compensate=compensate)
     task = await program.views.task(task_uuid, limit=MOST_STEPS)
     return extended(TaskCancelled, task, previous_status=before)
+
+
+@serves(routes, TaskOperations.compensate_task)
+async def compensate_task(request: Request, task_uuid: str, reason: str, actor: str | None) -> Task:
+    program = program_of(request)
+    await program.tasks.compensate(task_uuid, reason=reason, actor=actor_of(request, actor))
+    return await program.views.task(task_uuid, limit=MOST_STEPS)
 
 
 @serves(routes, TaskOperations.explain_task)
