@@ -62,6 +62,11 @@ class RecordedStep:
         return has_effects(self.plan) or len(self.endings) > 1
 
     @property
+    def has_run(self) -> bool:
+        """True if its handler was called, or its result came from elsewhere."""
+        return bool(self.endings) or self.report.state in ("complete", "resolved_manually")
+
+    @property
     def ended(self) -> bool:
         """True if the step is in a final state."""
         return self.report.state in ("complete", "error", "resolved_manually", "cancelled")
@@ -134,7 +139,8 @@ def mocks_of(plan: Plan, steps: Mapping[str, RecordedStep], results: Mapping[str
     Instances of a batch_worker have one mock, except those that differ. Of an open task the steps without an end are
     mocked with values that fit their schemas.
     """
-    made = {name: _calls(plan, step, results.get(name), is_open) for name, step in steps.items() if step.is_mocked}
+    called = {name: step for name, step in steps.items() if step.is_mocked and (is_open or step.has_run)}
+    made = {name: _calls(plan, step, results.get(name), is_open) for name, step in called.items()}
     mocks: Mocked = {}
     for step in plan.steps:
         names = [name for name in made if steps[name].plan is step]
