@@ -27,7 +27,7 @@ EXACT = [
     "task show WAITING",
     "task show SCHEDULED",
     "task show SCHEDULED --format json",
-    "task show COMPLETE --at 1h",
+    "task show COMPLETE --at 2020-01-01",
     "task record COMPLETE",
     "task record COMPLETE --keep input.nothing",
     "task record FAILED --format json",
