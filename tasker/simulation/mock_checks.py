@@ -1,4 +1,4 @@
-"""Checks of mocks against the template whose steps they stand for."""
+"""Checks of mocks against the template: a mistake in a test is named before anything runs."""
 
 from __future__ import annotations
 

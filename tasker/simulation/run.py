@@ -23,10 +23,10 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
 from tasker.engine.states.task import TERMINAL, StepCounts, TaskState, task_path, task_target
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
-from tasker.simulation.gates import gates_of
+from tasker.simulation.gates import Gates
 from tasker.simulation.phases import Phases
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
-from tasker.simulation.times import start_of, wait_ends
+from tasker.simulation.times import end_of_wait, start_of
 from tasker.template.failure_words import SKIPPED
 from tasker.template.plan import Plan
 
@@ -58,12 +58,13 @@ class SimulatedTask:
         random: Callable[[], float] = lambda: 0.5,
         slots: int | None = None,
         limits: ExpansionLimits = DEFAULT_LIMITS,
+        gates: Gates | None = None,
     ) -> None:
         self.plan, self.values, self.at = plan, values, at
         self.steps: dict[str, SimulatedStep] = {}
-        self.state, self.path, self.now = _T.PENDING, [_T.PENDING], 0
+        self.state, self.path = _T.PENDING, [_T.PENDING]
         self.phases = Phases(plan, self.steps)
-        self.warnings: list[str] = []
+        self.now, self.warnings = 0, list[str]()
         self._call, self._random, self._limits = call, random, limits
         self._free = slots if slots is not None else MOST_ATTEMPTS
         self._of_template: dict[str, list[SimulatedStep]] = {}
@@ -71,7 +72,7 @@ class SimulatedTask:
         self._events_made = self._attempts = 0
         self._ready: deque[SimulatedStep] = deque()
         self._held: set[str] = set()
-        self._gates, self._rate_times = gates_of(plan, values), set[int]()
+        self._gates, self._rate_times = gates, set[int]()
         self._done = self._failed = self._active = self._retrying = 0
 
     def run(self) -> None:
@@ -151,11 +152,9 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = (
-            self._call(self, step)
-            if step.plan.is_ended_by_others
-            else wait_ends(step.plan.wait, self.at + timedelta(milliseconds=self.now), self.values, self.steps)
-        )
+        now = self.at + timedelta(milliseconds=self.now)
+        alone = not step.plan.is_ended_by_others
+        ends = end_of_wait(step.plan.wait, now, self.values, self.steps) if alone else self._call(self, step)
         if ends is None:
             return
         number = step.number

@@ -43,6 +43,22 @@ def start_of(
     return begins if isinstance(begins, str) else round((begins - at) / timedelta(milliseconds=1))
 
 
+def end_of_wait(
+    wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> AttemptOutcome:
+    """Return when a wait for a time ends that began then, and what its step then comes to."""
+    if (seconds := wait.get("for_seconds")) is not None:
+        ends: datetime | str = began + timedelta(seconds=seconds)
+    elif "next" in wait["until"]:
+        ends = next_calendar_time(wait["until"], began)
+    else:
+        ends = start_time(wait["until"], values, steps)
+    if isinstance(ends, str):
+        return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
+    waits_ms = round((ends - began) / timedelta(milliseconds=1))
+    return AttemptOutcome({"waited_until": ends.astimezone(UTC).isoformat()}, waits_ms)
+
+
 def value_at(
     place: Mapping[str, Any], values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
 ) -> tuple[Any, str]:
@@ -81,20 +97,3 @@ def _is_named(word: str, day: datetime) -> bool:
         case "month":
             return day.day == 1
     return day.strftime("%A").lower() == word
-
-
-def wait_ends(
-    wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
-) -> AttemptOutcome:
-    """Return when a wait ends that began at a time, and what its step then comes to."""
-    if (seconds := wait.get("for_seconds")) is not None:
-        ends: datetime | str = began + timedelta(seconds=seconds)
-    elif "next" in wait["until"]:
-        ends = next_calendar_time(wait["until"], began)
-    else:
-        ends = start_time(wait["until"], values, steps)
-    if isinstance(ends, str):
-        return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
-    return AttemptOutcome(
-        {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
-    )
