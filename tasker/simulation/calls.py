@@ -24,12 +24,12 @@ from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
-from tasker.simulation.mocks import Mock, MockedCall, MockedVote, Mocks, mock_of
+from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
 from tasker.simulation.published import SimulatedEvent, events_of
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
 from tasker.simulation.times import value_at
-from tasker.simulation.votes import decided
+from tasker.simulation.votes import decided, problems_of_vote
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.effects import ONCE
 from tasker.template.plan import Plan, StepPlan
@@ -386,7 +386,7 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
         return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
     is_event, is_vote = call.event is not None, call.vote is not None
     if is_vote or (step.wait is not None and step.wait.get("on") == "person"):
-        return _problems_of_vote(step, call.vote)
+        return problems_of_vote(step, call.vote)
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
     if is_event:
@@ -398,14 +398,3 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     if strictness == "present":
         schema = {key: value for key, value in schema.items() if key != "required"}
     return [f"the mock of {step.name!r} does not fit its result_schema: {m}" for m in check_result(schema, call.result)]
-
-
-def _problems_of_vote(step: StepPlan, vote: MockedVote | None) -> list[str]:
-    if vote is None:
-        return [f"the mock of {step.name!r} is no vote, and the step waits for a person: write mock.decided(...)"]
-    if step.wait is None or step.wait.get("on") != "person":
-        return [f"the mock of {step.name!r} is a vote of a person, and the step waits for none"]
-    form = step.wait["form"] or {"type": "object", "additionalProperties": False}
-    if not vote.approved:
-        form = {key: value for key, value in form.items() if key != "required"}
-    return [f"the vote mocked for {step.name!r} does not fit its form: {m}" for m in check_result(form, vote.form)]
