@@ -176,6 +176,7 @@ class SyncApp(SyncWrapper[App]):
         return self._loop.wait(coroutine)
 
     submit = sync_method(App.submit)
+    children = sync_method(App.children)
     send_event = sync_method(App.send_event)
     decide = sync_method(App.decide)
     submit_many = sync_method(App.submit_many)

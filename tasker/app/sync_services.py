@@ -44,6 +44,7 @@ class SyncTasks(SyncWrapper[Tasks]):
     history = sync_method(Tasks.history)
     logs = sync_method(Tasks.logs)
     cancel = sync_method(Tasks.cancel)
+    compensate = sync_method(Tasks.compensate)
     refused = sync_method(Tasks.refused)
     step_extras = sync_method(Tasks.step_extras)
     history_of_steps = sync_method(Tasks.history_of_steps)
@@ -83,6 +84,7 @@ class SyncApprovals(SyncWrapper[Approvals]):
     list = sync_method(Approvals.list)
     get = sync_method(Approvals.get)
     decide = sync_method(Approvals.decide)
+    link = sync_method(Approvals.link)
 
 
 class SyncLimits(SyncWrapper[Limits]):

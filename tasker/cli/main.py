@@ -52,6 +52,7 @@ COMMANDS = {
         "tasker.cli.commands.events:events",
         "Read, follow and replay the events of steps; send events to steps that wait.",
     ),
+    "approval": ("tasker.cli.commands.approval:approval", "List, show and decide what waits for persons."),
     "dev": ("tasker.cli.commands.dev:dev", "Serve workflows and restart when their files change."),
     "top": ("tasker.cli.commands.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
     "limit": ("tasker.cli.commands.limit:limit", "Show limits of steps and what waits for them."),

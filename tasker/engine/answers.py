@@ -294,6 +294,25 @@ class CancelAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class CompensateAnswer:
+    """Answer of an operator's compensation.
+
+    `former` is the task's state before it (None if it does not begin); otherwise `state`, `outcome` and `undoable`
+    (whether a complete step has a compensation) say why; `state` is None if there is no such task.
+    """
+
+    former: str | None
+    state: str | None
+    outcome: str | None
+    undoable: bool
+
+    @classmethod
+    def parse(cls, answer: Answer) -> Self:
+        """Parse the answer of `tasker.compensate_v1`."""
+        return cls(answer.get("from"), answer.get("state"), answer.get("outcome"), bool(answer.get("undoable")))
+
+
+@dataclass(frozen=True, slots=True)
 class PauseAnswer:
     """Answer of a pause: whether it began now, and whether more backlogged steps must be marked.
 

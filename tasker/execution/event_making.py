@@ -97,7 +97,7 @@ class EventFactory:
     async def with_events(self, result: Result, step: StepPlan, given: Given = no_publishers) -> Result:
         """Return the result with the events that it publishes; `given` builds the context of the handler's call."""
         events = NO_EVENTS
-        outcome = _outcome(result, step)
+        outcome = outcome_word(result, step)
         for number, declared in enumerate(step.publishes_events):
             if fires(declared["condition"], outcome):
                 try:
@@ -211,7 +211,8 @@ def fires(condition: str, outcome: str) -> bool:
     return condition in (outcome, "always") or (condition == "failure" and outcome != "success")
 
 
-def _outcome(result: Result, step: StepPlan) -> str:
+def outcome_word(result: Result, step: StepPlan) -> str:
+    """Return how the attempt ended, as the conditions of events name it."""
     if result.failure is None:
         return "success"
     decision = decide_failure(step.retry, result.claim.attempt, result.failure, 0.5, result.claim.times(monotonic()))
@@ -223,7 +224,7 @@ def _context(result: Result, step: StepPlan, declared: Mapping[str, Any], given:
     metadata: dict[str, Any] = {
         "event_name": declared["name"],
         "success": failure is None,
-        "outcome": _outcome(result, step),
+        "outcome": outcome_word(result, step),
         "execution_time_ms": result.duration_ms,
     }
     if failure is not None:

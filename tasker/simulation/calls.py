@@ -27,9 +27,11 @@ from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.children import CHILD, child_plan, children_outcome
 from tasker.simulation.mock_checks import Strictness, check_mocks
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
+from tasker.simulation.published import SimulatedEvent, events_of
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
 from tasker.simulation.times import value_at
+from tasker.simulation.votes import decided
 from tasker.template.effects import ONCE
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
@@ -60,18 +62,23 @@ class StepCalls:
         self._templates, self._strictness, self._given = templates, strictness, resources
         self._mocks_of_children = {name: mock for name, mock in mocks.items() if "/" in name}
         mocks = {name: mock for name, mock in mocks.items() if "/" not in name}
-        self._resources: Any = None if resources is None else FakeResources(resources)
+        self._resources: Any = (
+            resources if resources is None or hasattr(resources, "renew") else FakeResources(resources)
+        )
         self._mocks = {name: mock if callable(mock) else mock_of(mock) for name, mock in mocks.items()}
         self.inputs: dict[str, Any] = {}
         """Evaluated `inputs` of the last attempt of each step that has some."""
+        self.events: list[SimulatedEvent] = []
+        """Events that the attempts published."""
         check_mocks(plan, self._mocks, strictness)
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
         """Return the outcome of the step's next attempt; None for a wait that never ends."""
         if step.plan.type.starts_children:
             return self._children(task, step)
-        if step.plan.wait is not None:
-            return self._events(task, step, step.plan.wait)
+        if (wait := step.plan.wait) is not None:
+            mock = self._mocks.get(step.name)
+            return self._events(task, step, wait) if "events" in wait else decided(task, step, wait, mock)
         attempt = self._attempt(task, step)
         mock = self._mocks.get(step.name, self._mocks.get(step.plan.name))
         takes, events = 0, None
@@ -90,6 +97,8 @@ class StepCalls:
         ending = self._ending(attempt, step, mock)
         if isinstance(ending, Suspension):
             return AttemptOutcome(_waiting(task, step, ending, events), takes)
+        if not isinstance(ending, Snooze):
+            self.events += events_of(attempt, ending)
         return AttemptOutcome(outcome_of(ending), takes)
 
     def _children(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
@@ -246,6 +255,10 @@ Handler = ResolvedHandler | MockedCall
 class FakeResources(dict[str, Any]):
     """Fakes that the handlers of a simulated run get as resources."""
 
+    def are_made(self, names: frozenset[str]) -> bool:
+        """Return True: a fake exists from the start."""
+        return True
+
     def renew(self) -> list[str]:
         """Return the names of those whose secrets have changed: none."""
         return []
@@ -263,6 +276,9 @@ class _NoWrites:
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         hint = f"mock {attempt.step.name!r}"
         raise UsageError("a simulated run has no child tasks for `context.children`", hint=hint)
+
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
 
 
 def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:

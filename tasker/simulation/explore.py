@@ -6,7 +6,7 @@ Handlers are not called, and inputs and conditions are not evaluated: what they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import Coverage, branches_of
+from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.samples import sample
@@ -31,6 +31,10 @@ SUBSETS_BELOW = 4
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
+
+
+def _for_good(attempt: int) -> Failure:
+    return _PERMANENT
 
 
 class Choice(NamedTuple):
@@ -74,12 +78,17 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that no event comes, or that children fail
+        if step.plan.wait is not None:  # its failure is that nothing comes in time, or that children fail
             failure = self._failing[name](step.attempts) if name in self._failing else None
-            result: Any = {"payload": {}, "events": []}
+            if failure:
+                return AttemptOutcome(_PERMANENT)
+            if is_decided_by_persons(step.plan) and name not in self._choices:
+                self.undecided = self.undecided or step.plan
+                return AttemptOutcome(next(choices(task.plan, step.plan)).result)
             if step.plan.type.starts_children:
-                result = sample(step.plan.result_schema)
-            return AttemptOutcome(_PERMANENT if failure else result)
+                return AttemptOutcome(sample(step.plan.result_schema))
+            decided = self._choices[name].result if name in self._choices else {"payload": {}, "events": []}
+            return AttemptOutcome(decided)
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:
@@ -91,7 +100,11 @@ class _ForcedCalls:
 
 
 def choices(plan: Plan, step: StepPlan) -> Iterator[Choice]:
-    """Yield every way in which a step can decide."""
+    """Yield every way in which a step can decide, or persons about it."""
+    if step.wait is not None:
+        for word in decisions_of(step):
+            yield Choice(word, {"approved": word == APPROVED, "by": "", "form": {}, "comment": "", "votes": []})
+        return
     if step.type.creates is Creates.BATCHES:
         for count in (0, 1, 3):
             yield Choice(f"{count} batches", batches(plan, step, count))
@@ -153,17 +166,29 @@ class _Explorer:
         """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
         for name in names:
             self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: lambda _: _PERMANENT})
+            self._fail_below(chosen, name, names, self._try(chosen, {name: _for_good}))
         for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, lambda _: _PERMANENT))
+            self._try(chosen, dict.fromkeys(pair, _for_good))
 
-    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
+    def _fail_below(
+        self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
+    ) -> None:
+        """Let the steps fail, too, that exist only because a step has failed."""
+        steps = {} if task is None else task.steps
+        for further in {step.plan.name: None for step in steps.values() if step.plan.name not in known}:
+            self._try(chosen, {name: _for_good, further: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._try(chosen, {name: _for_good, further: _for_good})
+
+    def _try(
+        self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
+    ) -> SimulatedTask | None:
         if self.runs >= self._most_runs:
-            return
+            return None
         self.runs += 1
         task = self._run(_ForcedCalls(chosen, failing))
         self.coverage.add(task)
         self._look(task, chosen)
+        return task
 
     def _run(self, calls: _ForcedCalls) -> SimulatedTask:
         task = SimulatedTask(self._plan, {}, calls, at=_START)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from tasker.errors import UsageError
-from tasker.simulation.mocks import Mock, MockedCall
+from tasker.simulation.mocks import Mock, MockedCall, MockedVote
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
@@ -20,6 +21,10 @@ def check_mocks(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) ->
     """Raise `UsageError` for a mock of no step, of a wrong kind, or whose result does not fit."""
     problems = []
     for name, mock in mocks.items():
+        if getattr(mock, "__module__", None) == Mock.__module__ and inspect.isfunction(mock):
+            problems.append(
+                f"the mock of {name!r} is the function `mock.{mock.__name__}`: write mock.{mock.__name__}(...)"
+            )
         step = plan.by_name.get(name) or plan.by_name.get(name.rpartition("_")[0])
         if step is None or (step.name != name and not step.type.is_pattern):
             near = did_you_mean(name, plan.by_name) or f"its steps: {listed(list(plan.by_name))}"
@@ -45,9 +50,11 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
         return [f"the mock of {step.name!r} has items, and the step has no `for_each`"]
     if call.items:
         return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
-    is_event = call.event is not None
     if step.type.starts_children:
         return [] if call.failure or call.result else [f"the mock of {step.name!r} says no result of its children"]
+    is_event, is_vote = call.event is not None, call.vote is not None
+    if is_vote or (step.wait is not None and step.wait.get("on") == "person"):
+        return _problems_of_vote(step, call.vote)
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
     if is_event:
@@ -59,3 +66,14 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     if strictness == "present":
         schema = {key: value for key, value in schema.items() if key != "required"}
     return [f"the mock of {step.name!r} does not fit its result_schema: {m}" for m in check_result(schema, call.result)]
+
+
+def _problems_of_vote(step: StepPlan, vote: MockedVote | None) -> list[str]:
+    if vote is None:
+        return [f"the mock of {step.name!r} is no vote, and the step waits for a person: write mock.decided(...)"]
+    if step.wait is None or step.wait.get("on") != "person":
+        return [f"the mock of {step.name!r} is a vote of a person, and the step waits for none"]
+    form = step.wait["form"] or {"type": "object", "additionalProperties": False}
+    if not vote.approved:
+        form = {key: value for key, value in form.items() if key != "required"}
+    return [f"the vote mocked for {step.name!r} does not fit its form: {m}" for m in check_result(form, vote.form)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasker.errors import UsageError
 from tasker.handlers.evaluated_steps import REASON, RULE
 from tasker.handlers.outcome_forms import DECISION_KEY
 from tasker.simulation.coverage import Item, covered
+from tasker.simulation.published import SimulatedEvent
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import DONE, SimulatedStep
 from tasker.template.diagnostics import did_you_mean, listed
@@ -20,8 +21,10 @@ from tasker.template.plan import Plan
 class SimulatedRun:
     """Run of a task without a database. Times are milliseconds of its virtual clock since the start of the task."""
 
-    def __init__(self, task: SimulatedTask, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, task: SimulatedTask, inputs: Mapping[str, Any], events: Sequence[SimulatedEvent] = ()) -> None:
         self._task, self._inputs = task, inputs
+        self.events = tuple(events)
+        """Events that the run published, in order."""
 
     @property
     def plan(self) -> Plan:

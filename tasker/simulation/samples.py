@@ -8,7 +8,7 @@ from typing import Any
 from tasker.errors import UsageError
 from tasker.handlers.builtin import HANDLERS as PURE
 from tasker.simulation.coverage import branches_of
-from tasker.simulation.mocks import Mock, batched, event, route
+from tasker.simulation.mocks import Mock, batched, decided, event, route
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
@@ -43,7 +43,7 @@ def _value(schema: Any, root: Mapping[str, Any]) -> Any:
         if schema.get(listed):
             return schema[listed][0]
     if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
-        return _value(_at(root, reference), root)
+        return _value(referred(root, reference), root)
     for several in ("anyOf", "oneOf", "allOf"):
         if schema.get(several):
             return _value({**schema, several: None, **schema[several][0]}, root)
@@ -81,7 +81,8 @@ def _number(schema: Mapping[str, Any], *, whole: bool) -> Any:
     return int(value) if whole else value
 
 
-def _at(root: Mapping[str, Any], reference: str) -> Any:
+def referred(root: Mapping[str, Any], reference: str) -> Any:
+    """Return the part of a schema to which a `$ref` into the same schema refers."""
     found: Any = root
     for part in reference[2:].split("/"):
         found = found.get(part, {}) if isinstance(found, Mapping) else {}
@@ -97,7 +98,7 @@ def sampled(plan: Plan, mocked: Collection[str]) -> dict[str, Any]:
     steps = [
         step
         for step in plan.steps
-        if (step.has_handler and step.handler.callable not in PURE) or (step.wait or {}).get("on", "time") != "time"
+        if (step.has_handler and step.handler.callable not in PURE) or step.is_ended_by_others
     ]
     return {step.name: _mock(plan, step) for step in steps if step.name not in mocked}
 
@@ -109,6 +110,10 @@ def _mock(plan: Plan, step: StepPlan) -> Any:
         return batched(2)
     schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
     try:
+        if step.wait is not None and step.wait.get("on") == "person":
+            form = {} if step.wait["form"] is None else sample(step.wait["form"])
+            votes = [decided(by=f"person {n + 1}", form=form).calls for n in range(step.wait["quorum"])]
+            return Mock(tuple(call for calls in votes for call in calls))
         if step.wait is not None and not step.type.starts_children:
             arriving = event(sample(step.wait["events"][0]["schema"]))
             return Mock(arriving.calls * step.wait["count"])

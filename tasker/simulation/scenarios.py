@@ -193,6 +193,11 @@ def _limit(wanted: Any) -> tuple[str, int]:
     return sign, round(parse_duration(text.removeprefix(sign).strip()) * 1000)
 
 
+def sign_of_duration(wanted: Any) -> str:
+    """Return the sign of an expected duration; empty for an exact one."""
+    return _limit(wanted)[0]
+
+
 _DIFFERENCES = {
     "status": _status,
     "outcome": lambda run, wanted: differences(wanted, run.outcome, "outcome"),

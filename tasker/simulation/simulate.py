@@ -85,7 +85,7 @@ def simulate(
         slots=slots,
     )
     outside_of_loops(task.run)
-    return SimulatedRun(task, calls.inputs)
+    return SimulatedRun(task, calls.inputs, calls.events)
 
 
 def outside_of_loops(run: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tasker.simulation.steps import SimulatedStep
+from tasker.template.plan import StepPlan
 
 
 def start_time(
@@ -24,6 +25,32 @@ def start_time(
     except ValueError:
         return f"{where} is no time with a zone: {found!r}"
     return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def start_of(
+    step: StepPlan, now: int, at: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> int | str:
+    """Return the time before which a ready step does not start, or the reason why it never does.
+
+    `at` is the start of the task, `now` the milliseconds since then.
+    """
+    if step.delay_seconds is not None:
+        return now + round(step.delay_seconds * 1000)
+    if step.not_before is None:
+        return now
+    begins = start_time(step.not_before, values, steps)
+    return begins if isinstance(begins, str) else round((begins - at) / timedelta(milliseconds=1))
+
+
+def end_of_wait(
+    wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> datetime | str:
+    """Return when a wait that began then ends, or the reason why it never does."""
+    if (seconds := wait.get("for_seconds")) is not None:
+        return began + timedelta(seconds=seconds)
+    if "next" in wait["until"]:
+        return next_calendar_time(wait["until"], began)
+    return start_time(wait["until"], values, steps)
 
 
 def value_at(

@@ -210,6 +210,16 @@ STEP_LIFECYCLE = Mapping(
     ),
 )
 
+COMPENSATION = Mapping(
+    "`compensate`",
+    (
+        Key("handler", HANDLER, "The code that undoes the effect of the step.", required=True),
+        Key("retry", RETRY, "How often and how soon it runs again when it fails."),
+        Key("timeout_seconds", SECONDS, "The time limit of one attempt, in seconds."),
+    ),
+    shorthand="handler",
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -247,6 +257,11 @@ STEP = Mapping(
             "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
         ),
         *FAILURES_OF_STEPS,
+        Key(
+            "compensate",
+            COMPENSATION,
+            "What undoes the effect of the step, if it is complete when the task is compensated.",
+        ),
         *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         EFFECT,

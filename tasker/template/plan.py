@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.template.ancestry import Ancestry
-from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below
+from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below, steps_in_chains
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -185,7 +185,9 @@ class StepPlan:
     handles: str | None = None
     """Step whose failure creates this one; None: it does not depend on a failure."""
     at_rest: bool = False
-    """True for a step of `finally`: it is created when all others have come to rest (`tasker.begin_finally`)."""
+    """True for a step of `finally`: it is created when all others have come to rest (`tasker.begin_phase`)."""
+    undoes: str | None = None
+    """Step whose effect this one undoes; None: it is no compensation."""
     circuit_breaker: StepBreaker | None = None
     """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None
@@ -202,6 +204,16 @@ class StepPlan:
     system_dependency: str | None = None
     publishes_events: tuple[Mapping[str, Any], ...] = ()
     description: str | None = None
+
+    @property
+    def is_ended_by_others(self) -> bool:
+        """True for a step that waits for an event, a person or child tasks."""
+        return self.wait is not None and self.wait.get("on") != "time"
+
+    @property
+    def is_late(self) -> bool:
+        """True for a step of `finally` and for a compensation: they are created when all others have come to rest."""
+        return self.at_rest or self.undoes is not None
 
     @property
     def has_handler(self) -> bool:
@@ -309,6 +321,12 @@ class Plan:
         return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
 
     evaluated_below = cached_property(steps_evaluated_below)
+    chains = cached_property(steps_in_chains)
+
+    @cached_property
+    def in_chains(self) -> frozenset[str]:
+        """Steps of `chains`."""
+        return frozenset((*self.chains, *(step.name for step in self.chains.values())))
 
     @cached_property
     def first_expanding(self) -> str | None:

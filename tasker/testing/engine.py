@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import tasker
+from tasker.dataclasses import dataclass
 from tasker.db.connection import Connection
 from tasker.errors import UsageError
 from tasker.template.durations import EXPECTED, parse_duration
+from tasker.views.events import EventFilter
 from tasker.views.tasks import TaskReport
 
 SCRIPT = Path(__file__).with_name("clock.sql")
 PAUSE_SECONDS = 0.005
+PAGE = 500
 LATE_MS = 1
 """How far a hop goes beyond the timer to which it leads."""
 
@@ -105,6 +108,27 @@ def submit(
     if wait:
         return app.run(target, values, timeout=timeout, **options)
     return RunningTask(app, app.submit(target, values, **options).task_uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEvent:
+    """Durable event that a task of a test published."""
+
+    name: str
+    payload: Mapping[str, Any] | None
+    step: str | None
+
+
+def published_by(app: tasker.SyncApp, task_uuid: str) -> list[EngineEvent]:
+    """Return the durable events that a task published, in order."""
+    events: list[EngineEvent] = []
+    after: int | None = None
+    while True:
+        page = app.domain_events.page(EventFilter(task=task_uuid), after=after, limit=PAGE)
+        events += [EngineEvent(row.event_name, row.payload, row.metadata.get("step_name")) for row in page.events]
+        if len(page.events) < PAGE:
+            return events
+        after = page.last
 
 
 def _seconds(value: str | float | timedelta) -> float:

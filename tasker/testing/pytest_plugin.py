@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from tasker.simulation.outcome import SimulatedRun
     from tasker.simulation.scenarios import Case
     from tasker.testing.engine import EngineClock
+    from tasker.testing.fakes import ResourceFakes
 
 SUFFIX = ".scenario.yaml"
-OPTION = "--tasker-coverage"
+OPTION, UPDATE = "--tasker-coverage", "--tasker-update"
 Shown = dict[tuple[str, str], set[tuple[str, str]]]
 SHOWN = pytest.StashKey[Shown]()
 """What the simulated runs of this session have shown: items of coverage by template file and name."""
-SENT = "tasker_coverage"
-"""Key under which a process of pytest-xdist sends its coverage."""
+SENT, UPDATES_SENT = "tasker_coverage", "tasker_updates"
+"""Keys under which a process of pytest-xdist sends its coverage, and what it would write into scenario files."""
+Updates = dict[str, dict[str, dict[str, Any]]]
+UPDATES = pytest.StashKey[Updates]()
+"""New values of `expect` by file, case and key."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,10 +44,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PERCENT",
         help="show how much of each template's graph the simulated runs cover; fail below PERCENT",
     )
+    group.addoption(
+        UPDATE,
+        action="store_true",
+        help="write what failing cases of scenario files come to into their `expect`",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to collect coverage."""
+    """Begin to collect coverage and updates."""
+    updates: Updates = defaultdict(dict)
+    config.stash[UPDATES] = updates
     shown: Shown = defaultdict(set)
     config.stash[SHOWN] = shown
 
@@ -90,7 +101,12 @@ class ScenarioItem(pytest.Item):
             case.template, case.values, case.mocks, template=case.template_name, handlers=handlers, at=case.at
         )
         _add(self.config, case.template, run)
-        if lines := case.differences(run):
+        lines = case.differences(run)
+        if lines and self.config.getoption(UPDATE):
+            from tasker.testing.scenario_updates import actual_expectations
+
+            self.config.stash[UPDATES][str(self.path)][case.name] = actual_expectations(case, run)
+        elif lines:
             raise Differs("\n".join(lines))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -109,15 +125,37 @@ class ScenarioItem(pytest.Item):
 
 
 @pytest.fixture
-def tasker_sim(request: pytest.FixtureRequest) -> Callable[..., SimulatedRun]:
+def tasker_resources() -> ResourceFakes:
+    """Return the fakes that handlers of `tasker_sim` get as resources: `tasker_resources["bank"] = FakeBank()`.
+
+    Each call of a fake is recorded in `tasker_resources.calls`; see also `assert_no_effects`.
+    """
+    from tasker.testing.fakes import ResourceFakes
+
+    return ResourceFakes()
+
+
+@pytest.fixture
+def tasker_events() -> list[Any]:
+    """Return the events that the tasks of `tasker_sim` and `tasker_run` publish in this test, for `assert_published`.
+
+    Those of a task that still runs are not in it.
+    """
+    return []
+
+
+@pytest.fixture
+def tasker_sim(
+    request: pytest.FixtureRequest, tasker_resources: ResourceFakes, tasker_events: list[Any]
+) -> Callable[..., SimulatedRun]:
     """Return a function that simulates a template: `tasker_sim("orders", {"amount": 10}, charge={"id": 7})`.
 
     The path is relative to the test's file, or to the folder where pytest runs. Further keywords are mocks by step;
     `mocks` takes those whose names are no keywords. `real=True` runs the handlers beside the template for the steps
-    without a mock; `mock_all`, `resources`, `at`, `seed`, `slots` and `template` are those of
-    `tasker.testing.simulation.simulate`.
+    without a mock; `mocks="schemas"` mocks them with values that fit their schemas, as `mock_all` does. `resources`,
+    `at`, `seed`, `slots` and `template` are those of `tasker.testing.simulation.simulate`.
     """
-    return partial(_simulated, request.config, request.path.parent)
+    return partial(_simulated, request.config, request.path.parent, tasker_resources, tasker_events)
 
 
 @pytest.fixture(scope="session")
@@ -144,18 +182,21 @@ def tasker_clock(tasker_engine: tasker.SyncApp) -> Iterator[EngineClock]:
 
 
 @pytest.fixture
-def tasker_run(request: pytest.FixtureRequest, tasker_engine: tasker.SyncApp) -> Callable[..., Any]:
+def tasker_run(
+    request: pytest.FixtureRequest, tasker_engine: tasker.SyncApp, tasker_events: list[Any]
+) -> Callable[..., Any]:
     """Return a function that runs a template on the real engine: `tasker_run("orders", {"amount": 10})`.
 
     It returns the task's report; with `wait=False` a handle (`report`, `status`, `result(STEP)`, `wait()`) of a task
     that runs. The path is relative to the test's file, or to the folder where pytest runs.
     """
-    return partial(_submitted, request.path.parent, tasker_engine)
+    return partial(_submitted, request.path.parent, tasker_engine, tasker_events)
 
 
 def _submitted(
     folder: Path,
     app: tasker.SyncApp,
+    events: list[Any],
     target: str | Path,
     values: Mapping[str, Any] | None = None,
     *,
@@ -163,9 +204,12 @@ def _submitted(
     timeout: float = 30.0,
     **options: Any,
 ) -> Any:
-    from tasker.testing.engine import submit
+    from tasker.testing.engine import published_by, submit
 
-    return submit(app, _path(folder, target), values or {}, wait=wait, timeout=timeout, **options)
+    done = submit(app, _path(folder, target), values or {}, wait=wait, timeout=timeout, **options)
+    if wait:
+        events += published_by(app, done.task_uuid)
+    return done
 
 
 def _path(folder: Path, target: str | Path) -> Path:
@@ -175,9 +219,11 @@ def _path(folder: Path, target: str | Path) -> Path:
 def _simulated(
     config: pytest.Config,
     folder: Path,
+    fakes: ResourceFakes,
+    events: list[Any],
     target: str | Path,
     values: Mapping[str, Any] | None = None,
-    mocks: Mapping[str, Any] | None = None,
+    mocks: Mapping[str, Any] | Literal["schemas"] | None = None,
     *,
     real: bool = False,
     template: str | None = None,
@@ -188,9 +234,13 @@ def _simulated(
     path = _path(folder, target)
     workflow, started = workflow_and_started(path, template)
     own = {name: options.pop(name) for name in ("mock_all", "resources", "at", "seed", "slots") if name in options}
+    own = {"resources": fakes, **own}
+    if mocks == "schemas":
+        mocks, own["mock_all"] = None, True
     templates = [each.plan for each in started]
     handlers = real_handlers(workflow, started=started) if real else None
     run = simulate(workflow.plan, values, {**(mocks or {}), **options}, handlers=handlers, templates=templates, **own)
+    events += run.events
     _add(config, path, run)
     return run
 
@@ -205,19 +255,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     if (output := getattr(config, "workeroutput", None)) is not None:
         output[SENT] = [[*key, sorted(items)] for key, items in config.stash[SHOWN].items()]
-    elif (least := config.getoption(OPTION)) and any(c.percent < least for c in _coverages(config)):
+        output[UPDATES_SENT] = {file: dict(cases) for file, cases in config.stash[UPDATES].items()}
+        return
+    _write(config)
+    if (least := config.getoption(OPTION)) and any(c.percent < least for c in _coverages(config)):
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take the coverage of a process of pytest-xdist."""
+    """Take the coverage and the updates of a process of pytest-xdist."""
+    for file, cases in getattr(node, "workeroutput", {}).get(UPDATES_SENT, {}).items():
+        node.config.stash[UPDATES][file] |= cases
     for path, template, items in getattr(node, "workeroutput", {}).get(SENT, ()):
         node.config.stash[SHOWN][path, template] |= {(step, what) for step, what in items}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Show the coverage of each template."""
+    """Show what was written into scenario files, and the coverage of each template."""
+    for file, cases in config.stash[UPDATES].items():
+        terminalreporter.line(f"updated {file}: {', '.join(cases)}")
     if config.getoption(OPTION) is None:
         return
     terminalreporter.section("coverage of templates")
@@ -226,6 +283,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line(f"{coverage.percent:5.0f}%  {plan.namespace}/{plan.name}")
         for item in coverage.missing:
             terminalreporter.line(f"        missing: {item} ({coverage.place(item)})")
+
+
+def _write(config: pytest.Config) -> None:
+    from tasker.testing.scenario_updates import write_expectations
+
+    for file, cases in config.stash[UPDATES].items():
+        write_expectations(Path(file), cases)
 
 
 def _coverages(config: pytest.Config) -> list[Any]:

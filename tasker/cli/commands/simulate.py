@@ -66,7 +66,8 @@ def simulate(path: Path, exploring: bool, most_runs: int, min_coverage: float, f
 
     Conditions, inputs, retries, delays, decisions and batches are those of a real run. A step that would call a handler
     needs a mock: `charge={"id": 7}` (a result), `charge=fail:timeout:2` (fails twice, then succeeds),
-    `charge=fail:declined` (always fails), `choose=route:express,gift` (a decision), `cut=batches:3`.
+    `charge=fail:declined` (always fails), `choose=route:express,gift` (a decision), `cut=batches:3`,
+    `ask=approved:ann`, `ask=rejected:ann`, `ask=no_decision`.
 
     \b
     Examples:

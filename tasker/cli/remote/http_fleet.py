@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tasker.cli.remote.approvals import HttpApprovals
 from tasker.cli.remote.events import HttpDomainEvents, HttpIncomingEvents
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
@@ -49,6 +50,7 @@ class HttpFleet:
         self.fleet, self.doctor, self.queues = RemoteOverview(client), HttpDoctor(client), RemoteQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
         self.requests, self.incoming_events = HttpRequests(client), HttpIncomingEvents(client)
+        self.approvals = HttpApprovals(client)
         self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def pinned_plan(self, task_uuid: str) -> Plan:

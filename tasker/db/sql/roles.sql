@@ -52,8 +52,10 @@ grant insert, delete on tasker.pauses to {worker}, {orchestrator}, {api};
 grant insert on tasker.pause_log to {worker}, {orchestrator}, {api};
 grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orchestrator}, {api};
 
--- Only workers run handlers.
-grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
+-- Only workers run handlers. Every process that matches an event stores it for the handler that waits for it.
+grant insert, update on tasker.step_checkpoints to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.step_progress to {worker};
+grant insert, update, delete on tasker.locks to {worker}, {orchestrator};   -- sweeps prune them
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 

@@ -9,6 +9,7 @@ from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
 from tasker.template.rules import (
     children,
+    compensations,
     conditions,
     declarations,
     effects,
@@ -65,6 +66,9 @@ def check_rules(
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     failures.words_agree(graph, document)
+    compensations.something_is_undone(graph, document)
+    compensations.fit_their_steps(graph)
+    compensations.names_are_free(graph, written)
     last_steps.exist(graph, document)
     last_steps.stand_alone(graph)
     last_steps.are_standard_steps(graph)

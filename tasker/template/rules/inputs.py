@@ -294,7 +294,7 @@ class _Scopes:
             names=repeatable if self._is_evaluated_again(step) else self._names,
             steps=_ResultsAbove(step.name, self._graph, self._above, self._results)
             if not step.at_rest
-            else {name: self._results[name] for name, other in self._graph.steps.items() if not other.at_rest},
+            else {name: self._results[name] for name in self._graph.steps if not self._graph.is_late(name)},
             uncertain=frozenset(self._graph.steps) if step.at_rest else _Uncertain(step.name, self._graph),
             known=self._graph.steps,
             step=step.title,

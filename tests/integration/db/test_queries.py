@@ -24,6 +24,7 @@ ASSEMBLED = {
     "{edges_of_page}": "and e.to_step_uuid = any (array['01900000-0000-7000-8000-000000000000'::uuid])",
     "{of_page}": "and s.workflow_step_uuid = any (array['01900000-0000-7000-8000-000000000000'::uuid])",
     "{names}": "null",
+    "{mine}": query("approvals", "mine") + query("approvals", "named"),
     "{task}": query("client", "tasks").format(columns=COLUMNS),
     "{steps}": query("client", "steps"),
 }
@@ -33,6 +34,8 @@ NOT_ALONE = {
     ("database", "costly"),
     ("tasks", "static_names"),
     ("client", "columns"),
+    ("approvals", "mine"),
+    ("approvals", "named"),
 }
 """What begins the lists below or is a part of another, and what is asked of an extension that need not be there."""
 CONDITION = f"select {ASSEMBLED['{matching}']} and "

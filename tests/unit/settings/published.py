@@ -258,6 +258,7 @@ OWN = {
     "common.execution.context_limit_bytes",
     *(f"common.retention.{kind}_{limit}" for kind in ("completed", "failed") for limit in ("days", "count")),
     "common.retention.pending_days",
+    *(f"common.approvals.{own}" for own in ("link_keys", "link_hours", "url")),
     *(f"common.retention.{own}" for own in ("rules", "events_days", "interval_seconds", "batch_size")),
     "common.log.format",
     "common.execution.enqueue_window",

@@ -166,3 +166,125 @@ def test_a_scenario_file_is_no_template(project: pytest.Pytester) -> None:
     project.path.joinpath("workflow.yaml").rename(project.path / "orders.yaml")
     project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO)
     assert [file.name for file in find_templates(project.path)] == ["orders.yaml"]
+
+
+WITH_COMMENTS = """# Cases of orders
+template: workflow.yaml
+mocks: {validate: {result: {ok: true}}, ship: {result: {carrier: DHL}}, review: {result: {}}}
+cases:
+  # the usual one
+  - name: paid at once
+    input: {amount: 120}   # below the limit
+    mocks: {charge: {result: {id: 7}, takes: 2s}}
+    expect:
+      status: error   # wrong
+      route: [validate, charge]
+      results: {ship: {carrier: UPS}}
+      duration: "< 1s"
+  - name: right already
+    input: {amount: 5000}
+    mocks: {charge: {result: {}}}
+    expect: {route: [validate,   charge, route, review]}
+"""
+
+
+def test_update_writes_only_what_differs_and_keeps_comments(project: pytest.Pytester) -> None:
+    file = project.path.joinpath("orders.scenario.yaml")
+    file.write_text(WITH_COMMENTS)
+    result = run(project, "--tasker-update")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["updated *orders.scenario.yaml: paid at once"])
+    before, after = WITH_COMMENTS.splitlines(), file.read_text().splitlines()
+    changed = {old.strip(): new.strip() for old, new in zip(before, after, strict=True) if old != new}
+    assert changed == {
+        "status: error   # wrong": "status: complete   # wrong",
+        "route: [validate, charge]": "route: [validate, charge, route, ship]",
+        "results: {ship: {carrier: UPS}}": "results: {ship: {carrier: DHL}}",
+        'duration: "< 1s"': "duration: <= 2s",
+    }
+    run(project).assert_outcomes(passed=2)
+
+
+BLOCKS = """template: workflow.yaml
+mocks: {validate: {result: {ok: true}}, ship: {result: {}}, charge: [{fails: late}, {result: {}}]}
+cases:
+- name: blocks
+  input: {amount: 1}
+  expect:
+    route: # the way
+    - validate
+    - charge   # at the second attempt
+    # what follows
+    attempts:
+      charge: 1  # once
+      ship: 1
+
+    failures:
+      charge: early
+      review: never
+"""
+
+
+def test_update_replaces_blocks_and_leaves_their_surroundings(project: pytest.Pytester) -> None:
+    file = project.path.joinpath("orders.scenario.yaml")
+    file.write_text(BLOCKS)
+    run(project, "--tasker-update").assert_outcomes(passed=1)
+    head, _ = BLOCKS.split("    route:")
+    assert (
+        file.read_text()
+        == head
+        + """    route: [validate, charge, route, ship]  # the way   # at the second attempt
+    # what follows
+    attempts:
+      charge: 2  # once
+      ship: 1
+
+    failures: {charge: late}
+"""
+    )
+    run(project).assert_outcomes(passed=1)
+
+
+def test_update_works_over_several_processes(project: pytest.Pytester) -> None:
+    project.path.joinpath("orders.scenario.yaml").write_text(WITH_COMMENTS)
+    run(project, "--tasker-update", "-n", "2").assert_outcomes(passed=2)
+    run(project).assert_outcomes(passed=2)
+
+
+def test_coverage_is_required_over_several_processes(project: pytest.Pytester) -> None:
+    project.path.joinpath("orders.scenario.yaml").write_text(SCENARIO)
+    assert run(project, "--tasker-coverage=90", "-n", "2").ret == 1
+    assert run(project, "--tasker-coverage=50", "-n", "2").ret == 0
+
+
+def test_fixtures_give_fakes_and_collect_events(project: pytest.Pytester) -> None:
+    project.path.joinpath("handlers.py").write_text("""
+from tasker.step_handler import step_handler
+
+@step_handler("shop.validate")
+def validate(context):
+    return {"ok": context.resource("bank").check(1)}
+""")
+    text = WORKFLOW.replace("handler: shop.charge", "handler: shop.charge, publishes_events: [{name: order.paid}]")
+    project.path.joinpath("workflow.yaml").write_text(text)
+    project.makepyfile(
+        """
+        from tasker.testing.simulation import assert_no_effects, assert_published
+
+        class Bank:
+            def check(self, number):
+                return True
+
+        def test_paid(tasker_sim, tasker_resources, tasker_events):
+            tasker_resources["bank"] = Bank()
+            run = tasker_sim("workflow.yaml", {"amount": 1}, charge={"id": 3}, ship={}, real=True)
+            assert run.step("validate").result == {"ok": True}
+            assert [str(call) for call in tasker_resources.calls] == ["bank.check(1)"]
+            assert_published(tasker_events, "order.paid", {"id": 3})
+
+        def test_mocked(tasker_sim, tasker_resources):
+            assert tasker_sim("workflow.yaml", {"amount": 1}, mocks="schemas").status == "complete"
+            assert_no_effects(tasker_resources)
+        """
+    )
+    run(project).assert_outcomes(passed=2)

@@ -118,7 +118,8 @@ create table tasker.template_steps (
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
   -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker, 1024: for child
-  -- tasks that it starts), and 16: its task may go on after a failure of it, 4096: it is a step of `finally`. A template and its tasks
+  -- tasks that it starts), and 16: its task may go on after a failure of it, 4096: it is a step of `finally`, 8192: its
+  -- failure starts the compensation. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -127,8 +128,12 @@ create table tasker.template_steps (
   requires        text[] not null default '{}',   -- tags that its worker must have
   slots           int not null default 1,         -- of its worker, while it runs
   wait            jsonb,                  -- for what it waits, as in the plan; null: a worker runs it
+  undoes          int,                    -- ordinal of the step whose effect it undoes; null: it is no compensation
   primary key (template_id, ordinal)
 );
+
+-- The compensations of a template (begin_phase, is_late).
+create index template_steps_undoing on tasker.template_steps (template_id) where undoes is not null;
 
 -- The edges of a compiled template. Derived from `parents` of template_steps, so a foreign key would only
 -- cost time.
@@ -187,8 +192,11 @@ create table tasker.tasks (
   gates           int not null default 0,   -- as its template's; 128: a step waits for its end (task_links), 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
-  outcome         text check (outcome in ('partial')),   -- of a task that is complete without some of its steps
-  phase           "char" check (phase in ('f', 'x')),   -- it is at rest, and runs `finally`; x: after a cancel
+  -- partial: it is complete without some of its steps; the others: its effects are, were or could not be undone
+  outcome         text check (outcome in ('partial', 'compensating', 'compensated', 'compensation_failed')),
+  -- What runs or ran last after its other steps came to rest: c compensations, f `finally`; k and x: the same after a
+  -- cancel.
+  phase           "char" check (phase in ('c', 'k', 'f', 'x')),
   troubled        boolean not null generated always as (complete and state <> 'complete') stored,
   waits           boolean not null generated always as   -- open or not: for room, a retry, an event, an operator
     (active = suspended and (held > 0 or retrying > 0 or suspended > 0 or state = 'blocked_by_failures')) stored,
@@ -638,6 +646,19 @@ create table tasker.step_checkpoints (
   updated_at         timestamptz not null
 ) with (fillfactor = 50);
 
+-- Locks that handlers take by name. A row stays for a week after it was held last, so that its token grows.
+create table tasker.locks (
+  name               text primary key,
+  token              bigint not null,        -- of this holder, for other systems: higher than that of each earlier one
+  workflow_step_uuid uuid not null,          -- these three: the claim that holds it
+  claim_token        bigint not null,
+  worker_uuid        uuid not null,
+  taken_at           timestamptz not null,
+  expires_at         timestamptz not null,
+  released_at        timestamptz
+) with (fillfactor = 50);
+create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
+
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
 -- them.
 create table tasker.step_logs (
@@ -1024,7 +1045,7 @@ create table tasker.domain_events_pruned (
 -- ==== Dead letters ====
 
 create type tasker.dlq_reason as enum ('staleness_timeout', 'max_retries_exceeded', 'permanent_failure',
-  'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq');
+  'dependency_cycle_detected', 'worker_unavailable', 'manual_dlq', 'compensation_failed');
 create type tasker.dlq_resolution_status as enum ('pending', 'manually_resolved', 'permanently_failed', 'cancelled');
 
 -- Dead letters, tasks that need an operator: the state, time and reason, the investigator, and the findings.
@@ -1136,7 +1157,7 @@ create table tasker.operator_actions (
   requested_at timestamptz not null,
   actor        text not null,
   -- how the actor was authenticated
-  proof        text not null check (proof in ('disabled', 'jwt', 'api_key', 'os_user')),
+  proof        text not null check (proof in ('disabled', 'jwt', 'api_key', 'os_user', 'link')),
   endpoint     text not null,               -- method and path, with names in place of identifiers; or the command
   path         text not null,               -- the requested path
   request_id   text not null,
@@ -1192,7 +1213,10 @@ create type tasker.judgement as (
   ahead boolean,                             -- a step that was never placed ends with its parent
   suspends boolean,                          -- a handler waits for an event from now on
   keeps_state boolean,                       -- a handler's state or event is to be stored
-  reopened boolean                           -- an operator changes a step of a task with steps of `finally`
+  reopened boolean                           -- an operator changes a step of a task in a phase
+);
+create type tasker.rest as (                 -- of a task: its next state, phase and outcome
+  target text, phase "char", outcome text
 );
 -- Increments of a task's counters, and the number of steps that became ready.
 create type tasker.task_change as (

@@ -47,7 +47,7 @@ if v_gated then
       (select m.due_at from tasker.timers m where m.subject = r.task_uuid and m.kind = 'd')) as begins_at
     from unnest(p_ready) r
     join tasker.template_steps ts on ts.template_id = r.template_id and ts.ordinal = r.ordinal
-    where r.ready and not r.moved and ts.gates & ~4112 <> 0 offset 0) g
+    where r.ready and not r.moved and ts.gates & ~12304 <> 0 offset 0) g
   -- no time or key, or after the deadline: due_v1 fails the step
   where g.begins_at > tasker.now() or g.begins_at = '-infinity';
   v_limited := array(select r.step_uuid from unnest(p_ready) r

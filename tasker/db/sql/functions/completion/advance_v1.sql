@@ -261,7 +261,7 @@ begin
   if v_all.resumed then
     perform tasker.end_waits(v_judged, v_now);
   end if;
-  if v_all.reopened then   -- a task whose steps of `finally` ran continues
+  if v_all.reopened then
     perform tasker.leave_phase(v_judged, v_now);
   end if;
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
@@ -284,7 +284,7 @@ begin
   if v_wake is not null then
     v_send := coalesce(v_send, '[]') || v_wake;
   end if;
-  if v_ended ? 'send' then   -- of the steps of `finally`
+  if v_ended ? 'send' then   -- of the phase that begins
     v_send := coalesce(v_send, '[]') || (v_ended->'send');
     v_ended := v_ended - 'send';
   end if;

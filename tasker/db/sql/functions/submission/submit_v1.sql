@@ -155,7 +155,7 @@ begin
 
   if v_gates <> 0 then
     v_gated := array(select ts.ordinal from tasker.template_steps ts
-      where ts.template_id = v_template and ts.ordinal = any (v_roots) and ts.gates & ~16 <> 0
+      where ts.template_id = v_template and ts.ordinal = any (v_roots) and ts.gates & ~8208 <> 0
       order by 1);
     v_roots := array(select r from unnest(v_roots) r where r <> all (v_gated) order by 1);
   end if;
