@@ -13,6 +13,7 @@ REQUESTS: Final[Mapping[str, str]] = {
     "tasker pause": "POST /v1/pauses",
     "tasker schedule list": "GET /v1/schedules",
     "tasker task list": "GET /v1/tasks",
+    "tasker task cancel --compensate": "DELETE /v1/tasks/{uuid}?compensate=true",
     "tasker task rerun": "POST /v1/tasks/{uuid}/rerun",
     "tasker task show": "GET /v1/tasks/{uuid}",
     "tasker template list": "GET /v1/templates",

@@ -102,7 +102,7 @@ class InputCache:
         have completed here.
         """
         task = self._tasks.get(task_uuid)
-        if task is None or step.at_rest:  # only the database knows how the other steps ended
+        if task is None or step.is_late:  # only the database knows how the other steps ended
             return False
         self._tasks.move_to_end(task_uuid)  # marks it as recently used, since learning other tasks evicts
         above, results = plan.above.of(step.name), task.results

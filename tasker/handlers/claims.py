@@ -236,6 +236,8 @@ class Verdict(StrEnum):
     """This database has never had the step."""
     SETTLED = "settled"
     """The task has gone on without the step."""
+    UNDONE = "undone"
+    """The task is or was compensated: only its compensations may be changed."""
     HELD = "held"
     """The step is paused until it is resumed."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.template.approval_keys import approval_of
+from tasker.template.child_keys import children_of_step
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
 from tasker.template.effects import ONCE
@@ -76,14 +77,15 @@ def _step(
     handler = values.get("handler") or {
         "callable": WAIT if draft.type is not None and draft.type.traits.waits else RULES
     }
-    chosen = settings(draft, {} if handler["callable"] in WITHOUT_HANDLER else overridden)
+    has_inputs = handler["callable"] not in WITHOUT_HANDLER or (draft.type or DEFAULT).starts_children
+    chosen = settings(draft, overridden if has_inputs else {})
     return StepPlan(
         name=name,
         type=draft.type or DEFAULT,
         handler=_handler(handler, chosen),
         ordinal=ordinal,
         level=graph.levels[name],
-        depends_on=graph.leaves if draft.at_rest else draft.depends_on,
+        depends_on=graph.depends_on(name),
         static=graph.is_static(name),
         retry=retry_policy(draft, chosen),
         inherits=inherited(draft, chosen),
@@ -102,11 +104,12 @@ def _step(
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,
         at_rest=draft.at_rest,
+        undoes=draft.undoes,
         circuit_breaker=step_breaker(values.get("circuit_breaker")),
         result_schema=values.get("result_schema"),
-        inputs=chosen.inputs,
+        inputs=chosen.inputs if draft.undoes is None else settings(graph.steps[draft.undoes], overridden).inputs,
         rules=tuple(_rule(rule) for rule in values.get("rules", ())),
-        for_each=_for_each(values),
+        for_each=None if (draft.type or DEFAULT).starts_children else _for_each(values),
         made_for=draft.made_for,
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_KEYS},
@@ -124,6 +127,8 @@ def _wait(draft: StepDraft) -> dict[str, Any] | None:
     values, waits = draft.values, None if draft.type is None else draft.type.traits.waits
     if waits is None:
         return None
+    if waits == "task":
+        return children_of_step(values)
     if waits == "time":
         return {"on": waits, "for_seconds": values.get("for"), "until": values.get("until")}
     timeout = values.get("timeout", NEVER)

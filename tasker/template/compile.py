@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.template.build import build_plan
+from tasker.template.compensations import with_compensations
 from tasker.template.diagnostics import Diagnostic, Position, Report, Severity
 from tasker.template.documents import (
     DocumentReading,
@@ -158,7 +159,7 @@ def _compile_document(
     reading = DocumentReading(report, source.node.location, known_steps(rules))
     document = with_defaults_of_template(TEMPLATE.read(source.node, (), reading), reading)
     written, complete = make_drafts(document.get("steps", ()), reading)
-    drafts = with_generated_steps(with_failure_paths(written, document))
+    drafts = with_compensations(with_generated_steps(with_failure_paths(written, document)))
     graph = build_graph(drafts, complete and "steps" in document)
     check_rules(graph, document, {draft.name: draft for draft in written}, strict)
     overridden_inputs_exist(graph.steps, document, reading)

@@ -123,11 +123,13 @@ class StepDraft:
     """Step whose failure creates this one."""
     at_rest: bool = False
     """Whether `finally` names it."""
+    undoes: str | None = None
+    """Step of whose `compensate` this step was made; None: no such step."""
 
     @property
     def title(self) -> str:
         """Name for messages: that of the step that the author wrote."""
-        return self.made_for or self.name
+        return self.made_for or self.undoes or self.name
 
     @property
     def unreadable_dependencies(self) -> bool:
@@ -138,7 +140,7 @@ class StepDraft:
     @property
     def path(self) -> Path:
         """Path of the step in the document."""
-        return ("steps", self.index)
+        return ("steps", self.index) if self.undoes is None else ("steps", self.index, "compensate")
 
     def location(self, *keys: str | int) -> Position:
         """Return the position of a value of this step, or of the nearest value around it."""
@@ -182,6 +184,9 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
         from tasker.template.wait_keys import result_of_wait  # it imports this module
 
         values = {**values, "result_schema": result_of_wait(type_.traits.waits, values)}
+        if type_.starts_children and isinstance(each := values.get("for_each"), dict) and "inputs" not in values:
+            name = each.get("as", "item")
+            values["inputs"] = {name: f"${{{name}}}"}
         if "on_timeout" in values and "on_failure" not in values:
             values["on_failure"] = values["on_timeout"]
             reading.copy_marks(("steps", index, "on_timeout"), ("steps", index, "on_failure"))

@@ -54,6 +54,8 @@ def _node(step: StepPlan) -> str:
 def _edge(parent: StepPlan, child: StepPlan) -> str:
     if child.handles == parent.name:
         return f'    s{parent.ordinal} -. "fails" .-> s{child.ordinal}'
+    if child.undoes == parent.name:
+        return f'    s{parent.ordinal} -. "undo" .-> s{child.ordinal}'
     return f"    s{parent.ordinal} {'-->' if child.static else '-.->'} s{child.ordinal}"
 
 
@@ -112,6 +114,10 @@ def _expression(step: StepPlan) -> str:
     """Return the condition or the list of a step that the compiler made for it."""
     if step.handles is not None:
         return f"  if {step.handles} fails"
+    if step.undoes is not None:
+        return f"  undoes {step.undoes}"
+    if step.at_rest:
+        return "  at the end in any case"
     if step.made_for is None:
         return ""
     if step.for_each is not None:

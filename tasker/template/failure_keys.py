@@ -7,12 +7,12 @@ from typing import Any
 from tasker.dataclasses import dataclass
 from tasker.template.diagnostics import did_you_mean
 from tasker.template.documents import DocumentReading, Path
-from tasker.template.failure_words import CONTINUE, FAIL_TASK, SKIP_CASCADE
+from tasker.template.failure_words import COMPENSATE, CONTINUE, FAIL_TASK, SKIP_CASCADE
 from tasker.template.mapping import Key, Mapping
 from tasker.template.value_kinds import INVALID, Boolean, Choice, ListOf, Text
 from tasker.template.yaml.nodes import Node, describe
 
-WORD = Choice((FAIL_TASK, CONTINUE, SKIP_CASCADE), aliases=(("fail", FAIL_TASK), ("skip", CONTINUE)))
+WORD = Choice((FAIL_TASK, CONTINUE, SKIP_CASCADE, COMPENSATE), aliases=(("fail", FAIL_TASK), ("skip", CONTINUE)))
 BRANCH = Mapping(
     "`on_failure`", (Key("run", Text(), "The step that is created when this one fails for good.", required=True),)
 )
@@ -30,7 +30,7 @@ class OnFailure:
         if isinstance(node.value, str) and node.value in known:
             return known[node.value]
         if not node.broken:
-            expected = "expected `fail_task`, `continue`, `skip_cascade` or `{run: STEP}`"
+            expected = "expected `fail_task`, `continue`, `skip_cascade`, `compensate` or `{run: STEP}`"
             hint = did_you_mean(str(node.value), known)
             reading.report.add("T023", f"{expected}, found {describe(node)}", node.location, hint)
         return INVALID
@@ -44,7 +44,7 @@ FAILURES_OF_STEPS = (
         "on_failure",
         OnFailure(),
         "What a failure of the step means for its task, once it will not be retried: `fail_task`, `continue` without "
-        "its result, `skip_cascade` for the steps below it, or `{run: STEP}`.",
+        "its result, `skip_cascade` for the steps below it, `compensate`, or `{run: STEP}`.",
         default=FAIL_TASK,
     ),
     Key("optional", Boolean(), "Whether the task counts as complete without the step.", default=False),

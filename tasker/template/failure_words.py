@@ -26,6 +26,7 @@ class FailureWord:
 
 
 FAIL_TASK, CONTINUE, OPTIONAL, SKIP_CASCADE, RUN = "fail_task", "continue", "optional", "skip_cascade", "run"
+COMPENSATE = "compensate"
 
 WORDS: Final[dict[str, FailureWord]] = {
     FAIL_TASK: FailureWord("the steps below never start, and the task ends in `error`"),
@@ -35,6 +36,7 @@ WORDS: Final[dict[str, FailureWord]] = {
     ),
     SKIP_CASCADE: FailureWord("the steps below are skipped, and the rest of the task goes on", "k"),
     RUN: FailureWord("the steps below are skipped, and another step runs in their place", "h"),
+    COMPENSATE: FailureWord("as `fail_task`, and the effects of the complete steps are undone in reverse order"),
 }
 """Words by name. `optional` is written as `optional: true`, `run` as `on_failure: {run: STEP}`."""
 

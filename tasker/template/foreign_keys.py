@@ -98,9 +98,10 @@ OF_STEPS: Ways = (
     ),
     (
         "on_error on_success on_failure_callback on_success_callback continue_on continue_on_error "
-        "allow_failure ignore_errors catch errors fallback compensate rollback hooks",
+        "allow_failure ignore_errors catch errors fallback hooks",
         _FAILURE,
     ),
+    ("rollback undo compensation saga", "write `compensate: {handler: ...}`, and `on_failure: compensate`"),
     (
         "finally teardown always",
         "name the step in `finally: [STEP]` of the template: it runs however the task ends",

@@ -52,12 +52,23 @@ class DependencyGraph:
                 waiting[child] -= 1
                 if waiting[child] == 0:
                     heapq.heappush(ready, position[child])
-        return tuple(sorted(order, key=lambda name: self.steps[name].at_rest))
+        return tuple(sorted(order, key=self.is_late))
+
+    def is_late(self, name: str) -> bool:
+        """Return whether the step may be created when all others have come to rest."""
+        return self.steps[name].at_rest or self.steps[name].undoes is not None
 
     @cached_property
     def leaves(self) -> tuple[str, ...]:
-        """Ordered steps on which no other depends, without those of `finally`."""
-        return tuple(name for name in self.order if not self.children[name] and not self.steps[name].at_rest)
+        """Ordered steps on which no other depends, without those that run at rest."""
+        return tuple(name for name in self.order if not self.children[name] and not self.is_late(name))
+
+    def depends_on(self, name: str) -> tuple[str, ...]:
+        """Return the dependencies of the compiled step."""
+        step = self.steps[name]
+        if step.at_rest:
+            return self.leaves
+        return step.depends_on if step.undoes is None else (step.undoes,)
 
     @property
     def cyclic(self) -> bool:
@@ -95,8 +106,8 @@ class DependencyGraph:
         """For each ordered step its longest distance from a root."""
         levels: dict[str, int] = {}
         for name in self.order:
-            parents = self.leaves if self.steps[name].at_rest else self.parents[name]
-            levels[name] = max((levels[parent] + 1 for parent in parents), default=0)
+            parents = self.depends_on(name) if self.is_late(name) else self.parents[name]
+            levels[name] = max((levels[parent] + 1 for parent in parents if parent in levels), default=0)
         return levels
 
     def expands(self, name: str) -> bool:
@@ -122,10 +133,10 @@ class DependencyGraph:
     def is_static(self, name: str) -> bool:
         """Return whether the step exists from the start.
 
-        Others are created while the task runs: patterns, steps below an expanding step, failure branches, and the steps
-        of `finally`.
+        Others are created while the task runs: patterns, steps below an expanding step, failure branches, and steps
+        that run at rest.
         """
-        created = name in self.below_expanding or name in self.failure_branches or self.steps[name].at_rest
+        created = name in self.below_expanding or name in self.failure_branches or self.is_late(name)
         return not (created or self.is_from(name, Origin.BATCH))
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.template.attempt_keys import CIRCUIT_BREAKER, EFFECT, EXECUTION
+from tasker.template.child_keys import CHILD_KEYS
 from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.failure_keys import FAILURES_OF_STEPS, FAILURES_OF_TEMPLATES
 from tasker.template.foreign_keys import (
@@ -209,6 +210,16 @@ STEP_LIFECYCLE = Mapping(
     ),
 )
 
+COMPENSATION = Mapping(
+    "`compensate`",
+    (
+        Key("handler", HANDLER, "The code that undoes the effect of the step.", required=True),
+        Key("retry", RETRY, "How often and how soon it runs again when it fails."),
+        Key("timeout_seconds", SECONDS, "The time limit of one attempt, in seconds."),
+    ),
+    shorthand="handler",
+)
+
 STEP = Mapping(
     "a step",
     (
@@ -218,6 +229,7 @@ STEP = Mapping(
         Key("handler", HANDLER, "The code that runs the step; a step with `rules` or that waits has none."),
         *CONDITION_KEYS,
         *WAIT_KEYS,
+        *CHILD_KEYS,
         Key(
             "inputs",
             Inputs(),
@@ -245,6 +257,11 @@ STEP = Mapping(
             "Limits of the configuration that the step shares with those of other templates: `[payment_api]`.",
         ),
         *FAILURES_OF_STEPS,
+        Key(
+            "compensate",
+            COMPENSATION,
+            "What undoes the effect of the step, if it is complete when the task is compensated.",
+        ),
         *NEEDS_OF_WORKERS,
         Key("execution", EXECUTION, "Where the handler runs."),
         EFFECT,

@@ -10,6 +10,8 @@ from typing import Any
 import yaml
 
 from tasker.expressions.path import place_text
+from tasker.template.child_keys import keys_of_children
+from tasker.template.compensations import UNDO
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
 from tasker.template.failure_words import FAIL_TASK, OPTIONAL, RUN
@@ -56,7 +58,7 @@ def normalized(plan: Plan) -> dict[str, Any]:
             "domain_events": list(plan.domain_events),
             "input_schema": plan.input_schema,
             "finally": [step.name for step in plan.steps if step.at_rest],
-            "steps": [_step(step, plan) for step in plan.steps if step.made_for is None],
+            "steps": [_step(step, plan) for step in plan.steps if step.made_for is None and step.undoes is None],
         },
         keep=("input_schema",),
     )
@@ -89,6 +91,7 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "rate_limit": _limit(step, rate=True),
             "limits": [_named_limit(limit) for limit in step.limits if limit.is_named],
             "on_failure": _on_failure(step),
+            "compensate": _compensate(plan.by_name.get(step.name + UNDO)),
             "optional": step.on_failure == OPTIONAL or None,
             "requires": list(step.requires),
             "slots": None if step.slots == 1 else step.slots,
@@ -105,6 +108,13 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
     )
 
 
+def _compensate(undo: StepPlan | None) -> dict[str, Any] | None:
+    if undo is None or undo.undoes is None:
+        return None
+    handler = _without_empty(asdict(undo.handler))
+    return _without_empty({"handler": handler, "retry": _retry(undo), "timeout_seconds": undo.timeout_seconds})
+
+
 def _on_failure(step: StepPlan) -> str | dict[str, Any] | None:
     if step.on_failure == RUN:
         return {"run": step.run_on_failure}
@@ -115,6 +125,8 @@ BATCH_KEYS = ("batch_size", "on_error")
 
 
 def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
+    if wait.get("on") == "task":
+        return keys_of_children(wait)
     seconds, until = wait.get("for_seconds"), wait.get("until")
     if "events" in wait:
         events = [

@@ -185,7 +185,9 @@ class StepPlan:
     handles: str | None = None
     """Step whose failure creates this one; None: it does not depend on a failure."""
     at_rest: bool = False
-    """True for a step of `finally`: it is created when all others have come to rest (`tasker.begin_finally`)."""
+    """True for a step of `finally`: it is created when all others have come to rest (`tasker.begin_phase`)."""
+    undoes: str | None = None
+    """Step whose effect this one undoes; None: it is no compensation."""
     circuit_breaker: StepBreaker | None = None
     """Circuit breaker around the handler; None: no breaker."""
     result_schema: Mapping[str, Any] | None = None
@@ -202,6 +204,16 @@ class StepPlan:
     system_dependency: str | None = None
     publishes_events: tuple[Mapping[str, Any], ...] = ()
     description: str | None = None
+
+    @property
+    def is_ended_by_others(self) -> bool:
+        """True for a step that waits for an event or a person."""
+        return self.wait is not None and self.wait.get("on") != "time"
+
+    @property
+    def is_late(self) -> bool:
+        """True for a step of `finally` and for a compensation: they are created when all others have come to rest."""
+        return self.at_rest or self.undoes is not None
 
     @property
     def has_handler(self) -> bool:
@@ -270,6 +282,11 @@ class Plan:
             for name in step.depends_on:
                 dependents[name].append(step.name)
         return {name: tuple(children) for name, children in dependents.items()}
+
+    @cached_property
+    def starts_children(self) -> bool:
+        """True if a step starts child tasks."""
+        return any(step.type.starts_children for step in self.steps)
 
     @cached_property
     def roots(self) -> tuple[str, ...]:

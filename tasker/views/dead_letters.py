@@ -17,6 +17,7 @@ Reason = Annotated[
         "dependency_cycle_detected",
         "worker_unavailable",
         "manual_dlq",
+        "compensation_failed",
     ],
     CAMEL_CASE,
 ]

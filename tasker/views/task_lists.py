@@ -53,7 +53,7 @@ class TaskSummary:
     waits_until: datetime | None = None
     waiting_for: Sequence[str] = ()
     outcome: str | None = None
-    """`partial`: the task is complete without some of its steps."""
+    """`partial`: the task is complete without some of its steps; or how far its compensation is."""
 
 
 @dataclass(frozen=True, slots=True)

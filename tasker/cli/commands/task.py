@@ -23,10 +23,12 @@ from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, require_known_filter, run_on_fleet
 from tasker.engine.states.task import TaskState
 from tasker.errors import StepNotFound
+from tasker.operations.tasks import MOST_CHILDREN
 from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
+    from tasker.views.children import TaskFamily
     from tasker.views.explanation import Explanation
     from tasker.views.task_lists import TaskSummary, TransitionDetail
     from tasker.views.tasks import TaskReport
@@ -215,8 +217,14 @@ task.add_command(refused)
 @click.option("--initiator", metavar="NAME", help="Filter by initiator.")
 @click.option("--source-system", metavar="NAME", help="Filter by source system.")
 @click.option("--tenant", metavar="NAME", help="Filter by tenant.")
-@click.option("--outcome", type=click.Choice(["partial"]), help="Only complete tasks without some of their steps.")
-@click.option("--waiting-for", type=click.Choice(["time", "event"]), help="Only tasks with a step that waits.")
+@click.option(
+    "--outcome",
+    type=click.Choice(["partial", "compensating", "compensated", "compensation_failed"]),
+    help="Only tasks with this outcome.",
+)
+@click.option(
+    "--waiting-for", type=click.Choice(["time", "event", "person", "task"]), help="Tasks with a step that waits."
+)
 @click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
 @click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
 @click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
@@ -317,16 +325,76 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
 
 @task.command()
 @click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--step", "name", metavar="NAME", help="Only the tasks that this step has started.")
+@click.option("--after", metavar="TASK_UUID", help="Only the tasks after this one: the last one of the previous page.")
+@click.option("--limit", type=click.IntRange(1, MOST_CHILDREN), default=50, show_default=True, help="Number of tasks.")
+@FORMAT
+@fleet_options
+def children(task_uuid: str, name: str | None, after: str | None, limit: int, form: str, place: FleetTarget) -> None:
+    """List the tasks that the steps of a task have started, and show who started the task.
+
+    \b
+    Examples:
+      tasker task children 0199c1f4-8a52
+      tasker task children 0199c1f4-8a52 --step ship_each --limit 500 --format json
+    """
+    from tasker.cli.render.children import family_text
+
+    async def read(app: Fleet) -> TaskFamily:
+        task = await find_task(app.tasks, task_uuid)
+        last = None if after is None else await find_task(app.tasks, after)
+        return await app.tasks.children(task, step=name, after=last, limit=limit)
+
+    print_as(form, run_on_fleet(place, read), family_text)
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--compensate", is_flag=True, help="Undo the effects of its complete steps before the task ends.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
 @FORMAT
 @fleet_options
-def cancel(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
-    """Cancel a task and all its unfinished steps. Running handlers are asked to stop."""
+def cancel(task_uuid: str, compensate: bool, reason: str, form: str, place: FleetTarget) -> None:
+    """Cancel a task and all its unfinished steps. Running handlers are asked to stop.
+
+    Steps of `finally` run before the task ends; cancel it again to end them, too.
+    """
 
     async def act(app: Fleet) -> dict[str, str]:
         task = await find_task(app.tasks, task_uuid)
-        before = await app.tasks.cancel(task, reason=reason, actor=actor())
-        return {"task_uuid": task, "status": "cancelled", "previous_status": before}
+        before = await app.tasks.cancel(task, reason=reason, actor=actor(), compensate=compensate)
+        state, _ = await app.tasks.state(task)
+        return {"task_uuid": task, "status": state, "previous_status": before}
 
-    done = run_on_fleet(place, act, operates=True)
-    print_as(form, done, lambda done: f"cancelled {done['task_uuid']} (was {done['previous_status']})")
+    def text(done: dict[str, str]) -> str:
+        was = f"{done['task_uuid']} (was {done['previous_status']})"
+        if done["status"] == "cancelled":
+            return f"cancelled {was}"
+        return f"cancelling {was}; what runs before it ends: tasker task show {done['task_uuid']}"
+
+    print_as(form, run_on_fleet(place, act, operates=True), text)
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
+@FORMAT
+@fleet_options
+def compensate(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
+    """Undo the effects of the complete steps of a task that failed.
+
+    Steps with `compensate` are undone in the reverse order of the graph. From then on no other step of the task can
+    be reset; rerun the task to try again. An open task is compensated by `tasker task cancel --compensate`.
+    """
+
+    async def act(app: Fleet) -> dict[str, str]:
+        task = await find_task(app.tasks, task_uuid)
+        await app.tasks.compensate(task, reason=reason, actor=actor())
+        state, _ = await app.tasks.state(task)
+        return {"task_uuid": task, "status": state}
+
+    def text(done: dict[str, str]) -> str:
+        commands = going_on(done["task_uuid"], place.arguments(), here=place.runs_here)
+        return "\n".join([f"compensating {done['task_uuid']}", *commands])
+
+    print_as(form, run_on_fleet(place, act, operates=True), text)

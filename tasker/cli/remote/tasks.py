@@ -35,6 +35,7 @@ class HttpTasks(RemoteService):
     progress = TaskOperations.get_task_progress
     explain = TaskOperations.explain_task
     refused = TaskOperations.list_refused_messages
+    children = TaskOperations.get_task_children
 
     async def report(self, task_uuid: str) -> TaskReport:
         return await self._client.get_task_report(task_uuid)
@@ -67,9 +68,15 @@ class HttpTasks(RemoteService):
     async def history(self, task_uuid: str) -> Sequence[TransitionDetail]:
         return await self._client.get_task_history(task_uuid)
 
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str:
+    async def cancel(
+        self, task_uuid: str, *, reason: str = "", actor: str | None = None, compensate: bool = False
+    ) -> str:
         """Cancel the task; return its previous state."""
-        return (await self._client.cancel_task(task_uuid, reason=reason, actor=actor)).previous_status
+        answer = await self._client.cancel_task(task_uuid, reason=reason, actor=actor, compensate=compensate)
+        return answer.previous_status
+
+    async def compensate(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> None:
+        await self._client.compensate_task(task_uuid, reason=reason, actor=actor)
 
 
 class HttpSteps(RemoteService):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from tasker.client.calls.operations import OperationCalls
 from tasker.operations.tasks import MOST_STEPS, TaskOperations
@@ -31,7 +31,7 @@ class SummaryFilters(TypedDict, total=False):
     initiator: str | None
     source_system: str | None
     tenant: str | None
-    outcome: str | None
+    outcome: Literal["partial", "compensating", "compensated", "compensation_failed"] | None
     correlation_id: str | None
     idempotency_key: str | None
     fingerprint: str | None

@@ -159,7 +159,7 @@ def close(growth: GraphDelta, chosen: frozenset[str], cut: ParsedBatches) -> Non
     """Create the steps below the parent that can exist now, in one pass in topological order."""
     below = growth.plan.below.reached([growth.parent.name])
     for step in growth.plan.steps:
-        if step.name not in below or growth.exists(step.name) or step.at_rest:
+        if step.name not in below or growth.exists(step.name) or step.is_late:
             continue
         if step.type.is_pattern:
             if step.name == cut.pattern and not growth.has_dead(step.depends_on):

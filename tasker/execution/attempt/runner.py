@@ -166,10 +166,8 @@ class AttemptRunner:
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields.
 
-        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd` when
-        there is nothing to report: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this
-        worker has no such handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's
-        circuit breaker is open).
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`,
+        such as `ClaimReleased` if this worker has no such handler, closes, or has no thread or child process for it.
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
@@ -360,9 +358,9 @@ class AttemptRunner:
             return self._snoozed(attempt, ending, started)
         if isinstance(ending, Suspension):
             return ClaimSuspended(attempt.claim, "", ending)
-        milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
+        milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Failure):
             if attempt.step.effect == ONCE and attempt.cancel.began and ending.error_type in UNKNOWN_OUTCOMES:
                 ending = with_unknown_outcome(ending, {"worker": attempt.claim.worker})

@@ -131,7 +131,7 @@ def _parents(plan: Plan, growths: Mapping[str, ExpansionRecord]) -> dict[str, li
     steps = {step.name: (step.ordinal, step.depends_on) for step in plan.steps if step.static}
     for growth in sorted(growths.values(), key=lambda growth: growth.version):
         steps |= {row["name"]: (row["ordinal"], row["parents"]) for row in growth.steps}
-    if any(step.at_rest for step in plan.steps):
+    if any(step.is_late for step in plan.steps):
         return None
     if any(plan.steps[ordinal].type.expands and name not in growths for name, (ordinal, _) in steps.items()):
         return None

@@ -43,17 +43,23 @@ def rerun_from(
     """Return the scope of a rerun from the step `start`.
 
     `start` runs again, with all steps below it and all steps that are not done. So do steps that failed or were skipped
-    while the task went on, with all steps below them. `decided` are the results of the done
-    decision and batchable steps, None for one that an operator resolved. A step is dropped if only steps that run again
-    create it.
+    while the task went on, and those whose effect was undone, with all steps below them. `decided` are the results of
+    the done decision and batchable steps, None for one that an operator resolved. A step is dropped if only steps that
+    run again create it.
     """
     template_step = next(step.template_step for step in existing if step.name == start)
     gone = {step.template_step for step in existing if step.settled is not None}
+    undone = {plan.by_name[step.template_step].undoes for step in existing if not step.open}
+    gone.update(name for name in undone if name is not None)
     below = frozenset(plan.below.reached([template_step, *gone]))
     again = {
         step.name
         for step in existing
-        if step.open or step.settled is not None or step.name == start or step.template_step in below
+        if step.open
+        or step.settled is not None
+        or step.name == start
+        or step.template_step in below
+        or step.template_step in gone
     }
     retained = _derived(plan, {name: result for name, result in decided.items() if name not in again}, limits)
     dropped = frozenset(again - retained)

@@ -112,6 +112,12 @@ class Steps:
                 f"task {task_uuid} went on without step {step!r}: {item['kind']} is not possible",
                 hint=remedy("run the step again with everything below it: {}", "tasker task rerun"),
             )
+        if answer.verdict is Verdict.UNDONE:
+            raise StateMachineError(
+                f"the effects of task {task_uuid} are undone, or are being undone: {item['kind']} of step {step!r} is "
+                "not possible",
+                hint=remedy("run it again with everything whose effect was undone: {}", "tasker task rerun"),
+            )
         if answer.verdict not in (None, Verdict.REPLAN):
             raise _not_possible(step, StepState(answer.state), item["kind"])
         return answer.verdict is None

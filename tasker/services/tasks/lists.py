@@ -61,7 +61,8 @@ class SavedViews:
 
 INPUTS = "inputs"
 STATES = tuple(state.value for state in TaskState)
-WAITING_FOR = ("time", "event")
+WAITING_FOR = ("time", "event", "person", "task")
+OUTCOMES = ("partial", "compensating", "compensated", "compensation_failed")
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "idempotency_key", "tags", INPUTS)
 CLAUSES = (
     "created_after",
@@ -127,7 +128,7 @@ class TaskFilter:
     source_system: str | None = None
     tenant: str | None = None
     outcome: str | None = None
-    """`partial`: tasks that are complete without some of their steps."""
+    """One of `OUTCOMES`."""
     waiting_for: str | None = None
     """What a step of the task waits for without a worker: one of `WAITING_FOR`."""
     tags: Sequence[str] = ()
@@ -151,6 +152,9 @@ class TaskFilter:
         if self.status is not None and self.status not in STATES:
             hint = did_you_mean(self.status, STATES) or f"expected one of {listed(STATES)}"
             raise UsageError(f"status: unknown state {self.status!r}", hint=hint)
+        if self.outcome is not None and self.outcome not in OUTCOMES:
+            hint = f"expected one of {listed(OUTCOMES)}"
+            raise UsageError(f"outcome: unknown outcome {self.outcome!r}", hint=hint)
         if self.waiting_for is not None and self.waiting_for not in WAITING_FOR:
             hint = f"expected one of {listed(WAITING_FOR)}"
             raise UsageError(f"waiting_for: unknown kind of wait {self.waiting_for!r}", hint=hint)

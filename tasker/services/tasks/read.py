@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from uuid import UUID
 
 from tasker.db.sql_files import query
-from tasker.engine.answers import CancelAnswer
+from tasker.engine.answers import CancelAnswer, CompensateAnswer
 from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, StepNotFound, TaskNotFound, UsageError
@@ -18,9 +18,11 @@ from tasker.errors.remedies import remedy, see
 from tasker.operations.tasks import MOST_IDENTIFIERS, PREFIX
 from tasker.redaction import REDACTED
 from tasker.services.audit import audited
+from tasker.services.tasks.children import read_family
 from tasker.services.tasks.lists import ListFilters, TaskFilter, TaskLists, context_of
 from tasker.services.tasks.logs import LogFilter, read_logs
 from tasker.services.viewer import Redaction, Viewed
+from tasker.views.children import TaskFamily
 from tasker.views.explanation import Explanation, explanation
 from tasker.views.progress import TaskProgress, task_progress
 from tasker.views.steps import StepLogLine
@@ -141,6 +143,39 @@ class Tasks(Viewed):
             plan = await PlanStore(self._engine.connection).get(await self.template_id(task_uuid))
             row["groups"] = [why_absent(plan, step, await self.report(task_uuid)) or row["groups"][0]]
         return await self._shown(checked(task_uuid), explanation(row))
+
+    async def children(
+        self,
+        task_uuid: str,
+        *,
+        step: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        namespaces: Collection[str] | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> TaskFamily:
+        """Return the step that started a task, and a page of the tasks that its steps, or this one, have started.
+
+        `after` is `next_after` of the previous page. `namespaces`, `tenants`: only tasks of these; None allows all.
+        Raises `TaskNotFound`.
+        """
+        return await read_family(
+            self._engine.connection,
+            checked(task_uuid),
+            step=step,
+            after=None if after is None else checked(after),
+            limit=limit,
+            namespaces=names(namespaces),
+            tenants=names(tenants),
+        )
+
+    async def has_step(
+        self, step_uuid: str, *, namespaces: Collection[str] | None = None, tenants: Collection[str] | None = None
+    ) -> bool:
+        """Return True if a task of these namespaces and tenants (None allows all) has the step with this UUID."""
+        params = {"step": step_uuid, "namespaces": names(namespaces), "tenants": names(tenants)}
+        ((there,),) = await self._engine.connection.execute(query("children", "has_step"), params)
+        return bool(there)
 
     async def template_id(self, task_uuid: str) -> int:
         """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""
@@ -266,18 +301,45 @@ class Tasks(Viewed):
         return [replace(message, message=REDACTED) for message in messages]  # may contain the input of any task
 
     @audited("App.tasks.cancel")
-    async def cancel(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str:
+    async def cancel(
+        self, task_uuid: str, *, reason: str = "", actor: str | None = None, compensate: bool = False
+    ) -> str:
         """Cancel the task and every step of it that is not final, and return the task's former state.
 
-        Raises `TaskNotFound`, and `StateMachineError` if the task is already final.
+        With `compensate` the effects of its complete steps are undone before it ends; without, a task that is being
+        compensated stops doing so. Steps of `finally` run before it ends. Raises `TaskNotFound`, and
+        `StateMachineError` if the task is already final.
         """
-        args = {"task": checked(task_uuid), "reason": reason, "actor": actor or ""}
+        args = {"task": checked(task_uuid), "reason": reason, "actor": actor or "", "compensate": compensate}
         answer = await self._engine.call_typed("cancel", args, CancelAnswer)
         if answer.former is not None:
             return answer.former
         if answer.state is None:
             raise not_found(task_uuid)
         raise StateMachineError(f"task {task_uuid} is {answer.state} and cannot be cancelled")
+
+    @audited("App.tasks.compensate")
+    async def compensate(self, task_uuid: str, *, reason: str = "", actor: str | None = None) -> str:
+        """Undo the effects of the complete steps of a task that failed, and return its former state.
+
+        Raises `TaskNotFound`, and `StateMachineError` if the task has not failed, is or was compensated, or has nothing
+        to undo.
+        """
+        args = {"task": checked(task_uuid), "reason": reason, "actor": actor or ""}
+        answer = await self._engine.call_typed("compensate", args, CompensateAnswer)
+        if answer.former is not None:
+            return answer.former
+        if answer.state is None:
+            raise not_found(task_uuid)
+        if answer.outcome is not None:
+            message, hint = f"task {task_uuid} is {answer.outcome}", see("tasker task show")
+        elif not answer.undoable:
+            message = f"no complete step of task {task_uuid} has `compensate`: there is nothing to undo"
+            hint = None
+        else:
+            message = f"task {task_uuid} is {answer.state}: only a task that failed is compensated"
+            hint = remedy("cancel an open task with {}", "tasker task cancel --compensate")
+        raise StateMachineError(message, hint=hint)
 
     async def _query(self, name: str, **params: Any) -> Sequence[tuple[Any, ...]]:
         return await self._engine.connection.execute(query("tasks", name), params)

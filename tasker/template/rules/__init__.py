@@ -8,6 +8,8 @@ from typing import Any
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
 from tasker.template.rules import (
+    children,
+    compensations,
     conditions,
     declarations,
     effects,
@@ -64,12 +66,16 @@ def check_rules(
     for rule in RULES_OF_STEPS if graph.cyclic else RULES_OF_STEPS + RULES_OF_GRAPHS:
         rule(graph)
     failures.words_agree(graph, document)
+    compensations.something_is_undone(graph, document)
+    compensations.fit_their_steps(graph)
+    compensations.names_are_free(graph, written)
     last_steps.exist(graph, document)
     last_steps.stand_alone(graph)
     last_steps.are_standard_steps(graph)
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)
+    children.children_are_complete(graph, document)
     submissions.places_fit_the_input(graph, document)
     effects.overrides_fit_the_effect(graph, document)
     declarations.declared(graph, document)

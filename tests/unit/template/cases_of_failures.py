@@ -85,4 +85,22 @@ FAILURES = (
     Case(
         "T213", last("a, report").replace("finally", "«finally»"), "name only the steps that run last", last("report")
     ),
+    Case(
+        "T214",
+        step("on_failure: «compensate»"),
+        "write `compensate: {handler: ...}`",
+        step("on_failure: compensate\ncompensate: undo"),
+    ),
+    Case(
+        "T215",
+        step("for_each: input.x\n«compensate»: {handler: undo}"),
+        "on the convergence below it",
+        step("compensate: {handler: undo, retry: {max_attempts: 9}, timeout_seconds: 5}"),
+    ),
+    Case(
+        "T216",
+        steps("- {name: a, handler: h, compensate: {handler: u}}\n- {name: «a.undo», handler: h}"),
+        "the compensation of `a`",
+        steps("- {name: a, handler: h, compensate: {handler: u}}\n- {name: undo, handler: h}"),
+    ),
 )

@@ -4,10 +4,10 @@
 -- The age of a task counts from its creation, or the time that it was submitted for, from the last
 -- operator action that restarted it, and, unless its template limits the age, from the last time that one
 -- of its steps waited for (a retry, a delay, a snooze). A task with a deadline of its own is never too old
--- for the fleet's limit, and one that runs its steps of `finally` for none. Excuses do not apply to a limit set by the template. To the fleet's limits these
--- apply: a step that runs within its time limit on a live worker, a parked result, and steps in the queue,
--- or waiting for a permit, for workers that are alive. A pause stops every clock. Steps are read only of
--- tasks near a limit.
+-- for the fleet's limit, and one that runs its steps of `finally` for none. Excuses do not apply to a
+-- limit set by the template. To the fleet's limits these apply: a step that runs within its time limit on
+-- a live worker, a parked result, and steps in the queue, or waiting for a permit, for workers that are
+-- alive. A pause stops every clock. Steps are read only of tasks near a limit.
 create or replace view tasker.v_task_state_analysis as
 select a.*,
   case when a.paused then 'paused' when a.own_limit then null when a.runs_in_time then 'running'
@@ -114,6 +114,7 @@ select q.dlq_entry_uuid, q.task_uuid, q.dlq_reason, q.original_state, q.dlq_time
   floor(extract(epoch from tasker.now() - t.updated_at) / 60)::int as time_in_state_minutes, q.fingerprints
 from (
   select e.*, case e.dlq_reason when 'dependency_cycle_detected' then 40 when 'worker_unavailable' then 30
+      when 'compensation_failed' then 35
       when 'max_retries_exceeded' then 20 when 'permanent_failure' then 20 when 'staleness_timeout' then 10
       else 5 end as base,
     (extract(epoch from tasker.now() - e.dlq_timestamp) / 60)::double precision as minutes_in_dlq

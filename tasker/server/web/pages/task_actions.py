@@ -40,6 +40,19 @@ async def cancel(request: Request, uuid: str) -> Response:
     return await redirect_or_error(request, uuid, act)
 
 
+@routes.post("/tasks/{uuid}/compensate", **needs(Permission.TASKS_CANCEL, operates=True))
+async def compensate(request: Request, uuid: str) -> Response:
+    """Undo the effects of the complete steps of a task that failed."""
+
+    async def act(form: Form) -> Response:
+        await program_of(request).tasks.compensate(
+            uuid, reason=form.required("reason", "a reason"), actor=actor_of(request)
+        )
+        return redirect(request, f"tasks/{uuid}", "The effects of the complete steps are being undone.")
+
+    return await redirect_or_error(request, uuid, act)
+
+
 @routes.post("/tasks/{uuid}/retry", **OPERATES)
 async def retry(request: Request, uuid: str) -> Response:
     """Run every failed step again."""

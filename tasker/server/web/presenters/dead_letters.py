@@ -24,6 +24,7 @@ MEANINGS = {
     "worker_unavailable": "no worker served it",
     "dependency_cycle_detected": "its steps are deadlocked",
     "manual_dlq": "added by an operator",
+    "compensation_failed": "an effect could not be undone",
 }
 REMEDIES = {
     "max_retries_exceeded": "Fix the cause of the failure; then retry the steps or mark them as done.",
@@ -32,6 +33,7 @@ REMEDIES = {
     "worker_unavailable": "Start a worker that has its handlers; the task continues, then close the entry.",
     "dependency_cycle_detected": "Correct the template, and run it again as a new task.",
     "manual_dlq": "See the notes of the entry.",
+    "compensation_failed": "Undo the effect by hand and complete the compensation, or let it run again.",
 }
 
 

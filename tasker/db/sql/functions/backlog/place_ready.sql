@@ -25,7 +25,7 @@ declare
 begin
 select exists (select from tasker.pauses), exists (select from tasker.tasks t
   where t.task_uuid = any (array(select distinct r.task_uuid from unnest(p_ready) r where r.ready))
-    and t.gates <> 0),
+    and t.gates & ~128 <> 0),
   array(select j.step_uuid from unnest(p_judged) j where j.note ? 'waited_until'),
   array(select n.namespace_id from tasker.task_namespaces n where n.ordered
     and n.namespace_id = any (array(select r.namespace_id from unnest(p_ready) r where r.ready)))
@@ -47,7 +47,7 @@ if v_gated then
       (select m.due_at from tasker.timers m where m.subject = r.task_uuid and m.kind = 'd')) as begins_at
     from unnest(p_ready) r
     join tasker.template_steps ts on ts.template_id = r.template_id and ts.ordinal = r.ordinal
-    where r.ready and not r.moved and ts.gates & ~4112 <> 0 offset 0) g
+    where r.ready and not r.moved and ts.gates & ~12304 <> 0 offset 0) g
   -- no time or key, or after the deadline: due_v1 fails the step
   where g.begins_at > tasker.now() or g.begins_at = '-infinity';
   v_limited := array(select r.step_uuid from unnest(p_ready) r

@@ -93,24 +93,24 @@ language sql stable as $$
       and s.settled is distinct from 's'
     order by x.failure_id desc limit 1) f on true
   where t.task_uuid = p_task and (s.settled is not null or t.phase is not null and s.state = 'error')
-    and (t.phase is null or not exists (select from tasker.template_steps ts
-      where ts.template_id = s.template_id and ts.ordinal = s.ordinal and ts.gates & 4096 <> 0))
+    and (t.phase is null or not tasker.is_late(s.template_id, s.ordinal))
 $$;
 
--- How a task came to rest, without its steps of `finally`: {state, outcome, reason (of a cancel)}.
+-- How a task came to rest, without its compensations and steps of `finally`: {state, outcome, reason (of a
+-- cancel)}.
 create or replace function tasker.outcome_at_rest(p_task uuid) returns jsonb
 language sql stable as $$
   select jsonb_strip_nulls(jsonb_build_object(
-    'state', case when t.phase = 'x' then 'cancelled' when q.failed then 'error' else 'complete' end,
-    'outcome', case when t.phase <> 'x' and not q.failed and q.missing then 'partial' end,
-    'reason', case when t.phase = 'x' then d.cancel_reason end))
+    'state', case when t.phase in ('k', 'x') then 'cancelled' when q.failed then 'error' else 'complete' end,
+    'outcome', coalesce(t.outcome,
+      case when t.phase = 'f' and not q.failed and q.missing then 'partial' end),
+    'reason', case when t.phase in ('k', 'x') then d.cancel_reason end))
   from tasker.tasks t join tasker.task_details d on d.task_uuid = t.task_uuid
   cross join lateral (
     select coalesce(bool_or(not tasker.step_satisfies(s.state, s.settled)), false) as failed,
       coalesce(bool_or(s.settled <> 'o'), false) as missing
     from tasker.workflow_steps s
-    join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-    where s.task_uuid = t.task_uuid and ts.gates & 4096 = 0) q
+    where s.task_uuid = t.task_uuid and not tasker.is_late(s.template_id, s.ordinal)) q
   where t.task_uuid = p_task
 $$;
 

@@ -25,8 +25,8 @@
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
 --   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for
---   its time, or ends its wait, waiters {task: waiter to notify of its end after the commit
---   (notify_waiters_v1)}.
+--   its time, or ends its wait; 0 if child tasks are to be started or counted; waiters {task: waiter to
+--   notify of its end after the commit (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -261,7 +261,7 @@ begin
   if v_all.resumed then
     perform tasker.end_waits(v_judged, v_now);
   end if;
-  if v_all.reopened then   -- a task whose steps of `finally` ran continues
+  if v_all.reopened then
     perform tasker.leave_phase(v_judged, v_now);
   end if;
   v_ended := tasker.evaluate_task_states(v_judged, v_placed, p_args, v_all.unheld or coalesce(v_held, false),
@@ -284,7 +284,7 @@ begin
   if v_wake is not null then
     v_send := coalesce(v_send, '[]') || v_wake;
   end if;
-  if v_ended ? 'send' then   -- of the steps of `finally`
+  if v_ended ? 'send' then   -- of the phase that begins
     v_send := coalesce(v_send, '[]') || (v_ended->'send');
     v_ended := v_ended - 'send';
   end if;
@@ -293,8 +293,8 @@ begin
       select count(*) from unnest(v_judged) j where j.settled is distinct from 's')));
   end if;
   return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send)
-    || coalesce(v_ended, '{}')
     || case when v_begins is null then '{}'
-      else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end;
+      else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end
+    || coalesce(v_ended, '{}');
 end
 $$;

@@ -33,7 +33,7 @@ begin
     bool_or(v.gates & 8 <> 0 and tasker.is_suspended(v.state, v.worker_uuid)),
     bool_or(tasker.kind_runs_ahead(v.kind)), bool_or(tasker.kind_suspends(v.kind)),
     bool_or(tasker.kind_keeps_state(v.kind) and v.result is not null),
-    bool_or(v.gates & 4096 <> 0 and tasker.kind_reopens(v.kind))
+    bool_or(v.phase is not null and tasker.kind_reopens(v.kind))
   into v_answer from (
     select q.*,
       case
@@ -41,6 +41,8 @@ begin
           then case q.state when 'cancelled' then 'cancelled' else 'stale' end
         when q.given_token is not null and tasker.kind_was_accepted(q.kind, q.state) then 'already_accepted'
         when q.settled is not null and tasker.kind_reopens(q.kind) then 'settled'
+        when q.outcome in ('compensating', 'compensated', 'compensation_failed')
+          and tasker.kind_reopens(q.kind) and not tasker.is_late(q.template_id, q.ordinal) then 'undone'
         when q.path is null then case q.state when 'cancelled' then 'cancelled' else 'stale' end
         when q.complete and not (q.task_state = 'error' and tasker.kind_reopens(q.kind)) then 'cancelled'
         when tasker.kind_needs_parents(q.kind) and q.unmet > 0 then 'stale'
@@ -53,14 +55,16 @@ begin
     from (
       select s.workflow_step_uuid as step_uuid, s.task_uuid, s.state, s.claim_token as token, s.attempts,
         s.sort_key, s.unmet, s.template_id, s.ordinal, s.namespace_id, s.name, s.worker_uuid, t.priority,
-        t.complete, t.state as task_state, t.graph_version, t.gates, s.settled, g.settled as given_settled,
+        t.complete, t.state as task_state, t.graph_version, t.gates, t.phase,
+        t.outcome, s.settled, g.settled as given_settled,
         tasker.step_path(s.state, g.kind) as path, g.kind, g.token as given_token,
         g.worker_uuid as given_worker, g.graph_version as given_version, g.delay_ms, g.duration_ms,
         g.result, g.metadata, g.error, g.note
       from tasker.requested_changes(p_args) g
       -- offset: a look-up for each; a join would compare all tasks of the batch with each other
       cross join lateral (
-        select t.priority, t.complete, t.state, t.graph_version, t.gates from tasker.tasks t
+        select t.priority, t.complete, t.state, t.graph_version, t.gates, t.phase, t.outcome
+        from tasker.tasks t
         where t.task_uuid = g.task_uuid offset 0) t
       -- found by this key alone, never by all steps of the task
       join tasker.workflow_steps s on s.workflow_step_uuid = g.step_uuid

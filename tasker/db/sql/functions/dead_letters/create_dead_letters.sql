@@ -6,10 +6,16 @@ language sql
 as $$
   insert into tasker.tasks_dlq as e (task_uuid, original_state, dlq_reason, dlq_timestamp,
     task_snapshot, fingerprints, created_at, updated_at)
-  select q.task, q.state, (case when f.unserved then 'worker_unavailable'
+  select q.task, q.state, (case when t.outcome = 'compensation_failed' then 'compensation_failed'
+        when f.unserved then 'worker_unavailable'
         when f.permanent then 'permanent_failure' else 'max_retries_exceeded' end)::tasker.dlq_reason,
     p_now, tasker.dlq_snapshot(q.task), f.fingerprints, p_now, p_now
-  from unnest(p_tasks, p_from) q (task, state) cross join lateral tasker.dlq_fingerprints(q.task) f
+  from unnest(p_tasks, p_from) q (task, state) join tasker.tasks t on t.task_uuid = q.task
+  cross join lateral tasker.dlq_fingerprints(q.task) f
+  -- a compensated task needs nobody, unless one of its last steps failed
+  where t.outcome is distinct from 'compensated' or exists (select from tasker.workflow_steps s
+    where s.task_uuid = q.task and s.state = 'error' and s.settled is null
+      and tasker.is_late(s.template_id, s.ordinal))
   order by q.task
   on conflict (task_uuid)
   where resolution_status = 'pending' do update set fingerprints = excluded.fingerprints,

@@ -1,10 +1,11 @@
 -- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of
--- steps still running are refused. A task with steps of `finally` runs these before it ends (begin_finally);
--- a cancel while they run ends them, too.
--- Locks: task, steps, backlog, counters; then as begin_finally.
--- p_args: {task, worker, reason, actor}, and what begin_finally needs.
+-- steps still running are refused. A task with steps of `finally` runs these before it ends (begin_phase); a
+-- cancel while they run ends them, too. With `compensate` the effects of its complete steps are undone
+-- before; a cancel of a compensation leaves the rest of the effects.
+-- Locks: task, steps, backlog, counters, fan-outs; then as begin_phase.
+-- p_args: {task, worker, reason, actor, compensate}, and what begin_phase needs.
 -- Returns: {cancelled, state, from, running: [{step, token, worker}], finished: {task: its state}, waiters:
---   {task: waiter to notify of its end}}, or, if steps of `finally` begin, what begin_finally returns.
+--   {task: waiter to notify of its end}}, or, if a phase begins, what begin_phase returns.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -22,7 +23,8 @@ declare
   v_path text;
   v_running jsonb;
   v_counted int;
-  v_ends boolean;   -- false: the steps of `finally` run now
+  v_phase "char";   -- that runs before it ends
+  v_ends boolean;
   v_begun jsonb := '{}';
   v_rules int[];    -- of the permits that end
   v_values text[];
@@ -36,7 +38,11 @@ begin
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
 
-  v_ends := v_task.gates & 4096 = 0 or v_task.phase is not null;
+  v_phase := case
+    when v_task.phase in ('f', 'x') then null
+    when v_task.phase is null and (p_args->>'compensate')::boolean then 'k'
+    when v_task.gates & 4096 <> 0 then 'x' end;
+  v_ends := v_phase is null;
   v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state,
     case when v_ends then 'cancelled' else 'waiting_for_dependencies' end);
   delete from tasker.pauses p where p.task_uuid = v_task.task_uuid;
@@ -86,6 +92,7 @@ begin
     update tasker.tasks t set state = tasker.path_end(v_path), complete = v_ends,
       completed_at = case when v_ends then v_now end,
       updated_at = v_now, sort_key = t.sort_key + tasker.path_length(v_path), active = 0,
+      outcome = case when t.outcome = 'compensating' then 'compensation_failed' else t.outcome end,
       retrying = 0, held = 0, suspended = 0, cancelled = t.cancelled + (select count(*) from moved),
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
@@ -95,7 +102,7 @@ begin
     from counted c where tasker.path_length(v_path) > 0
   ), explained as (
     update tasker.task_details d set cancel_reason = p_args->>'reason'
-    where d.task_uuid = v_task.task_uuid and v_task.phase is distinct from 'x'
+    where d.task_uuid = v_task.task_uuid and (v_task.phase in ('k', 'x')) is not true
   )
   select jsonb_agg(jsonb_build_object('step', m.workflow_step_uuid, 'token', m.token,
         'worker', m.worker_uuid))
@@ -106,6 +113,14 @@ begin
   perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
+  if v_task.gates & 1024 <> 0 then   -- a later statement: it sees the children that a start has just created
+    perform tasker.close_fan_outs(array(select f.workflow_step_uuid from tasker.fan_outs f
+      where f.task_uuid = v_task.task_uuid and f.state <> 'c'), v_now);
+  end if;
+  if v_task.gates & 128 <> 0 and v_ends then
+    perform tasker.write_child_ends(array[v_task.task_uuid]);
+    perform pg_notify('tasker_timers', '0');   -- delivered by the commit
+  end if;
   if v_task.gates & 512 <> 0 and v_ends then
     perform tasker.write_task_events(array[v_task.task_uuid], v_now);
   end if;
@@ -113,7 +128,7 @@ begin
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;
   if not v_ends then
-    v_begun := tasker.begin_finally(array[v_task.task_uuid], 'x',
+    v_begun := tasker.begin_phase(jsonb_build_object(v_task.task_uuid, v_phase),
       p_args || jsonb_build_object('note', v_note), v_now);
   end if;
   return jsonb_strip_nulls(jsonb_build_object('cancelled', true, 'from', v_task.state,

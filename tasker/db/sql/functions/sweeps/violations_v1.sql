@@ -85,19 +85,38 @@ begin
     and s.settled is not null
   union all
   select 'outcome differs from the steps', t.task_uuid, t.outcome from tasks t
-  where t.outcome is distinct from case when t.state = 'complete' then tasker.outcome_of(t.task_uuid) end
+  where (t.outcome in ('compensating', 'compensated', 'compensation_failed')) is not true
+    and t.outcome is distinct from case when t.state = 'complete' then tasker.outcome_of(t.task_uuid) end
   union all
-  select 'phase without steps of finally, or the reverse', t.task_uuid, t.phase::text || ' ' || t.state
-  from tasks t
-  where t.phase is not null and not exists (select from steps s join tasker.template_steps ts
+  select 'ended without its steps of finally', t.task_uuid, t.state from tasks t
+  where t.complete and t.gates & 4096 <> 0 and (t.phase in ('f', 'x')) is not true
+  union all
+  select 'phase without steps', t.task_uuid, t.phase::text || ' ' || t.state from tasks t
+  where t.phase in ('f', 'x') and not exists (select from steps s join tasker.template_steps ts
       on ts.template_id = s.template_id and ts.ordinal = s.ordinal
       where s.task_uuid = t.task_uuid and ts.gates & 4096 <> 0)
-    or t.phase is null and t.gates & 4096 <> 0 and t.complete
   union all
   select 'step of another part runs in phase ' || t.phase::text, s.workflow_step_uuid, s.name
   from tasks t join steps s on s.task_uuid = t.task_uuid
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-  where t.phase is not null and ts.gates & 4096 = 0 and tasker.step_is_under_way(s.state)
+  where t.phase is not null and tasker.step_is_under_way(s.state)
+    and case when ts.undoes is not null then t.phase not in ('c', 'k') else ts.gates & 4096 = 0 end
+  union all
+  select 'phase of a compensation differs from the outcome', t.task_uuid,
+    concat(t.phase, ' ', t.outcome, ' ', t.state) from tasks t
+  where t.outcome = 'compensating' and (t.complete or (t.phase in ('c', 'k')) is not true)
+    or t.complete and t.phase in ('c', 'k') and t.outcome not in ('compensated', 'compensation_failed')
+  union all
+  select 'compensation of a step that is not complete', s.workflow_step_uuid, s.name
+  from steps s join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
+  where ts.undoes is not null and not exists (select from steps u where u.task_uuid = s.task_uuid
+    and u.ordinal = ts.undoes and u.state = 'complete')
+  union all
+  select 'complete step without its compensation', u.workflow_step_uuid, u.name
+  from tasks t join steps u on u.task_uuid = t.task_uuid
+  join tasker.template_steps ts on ts.template_id = u.template_id and ts.undoes = u.ordinal
+  where t.outcome in ('compensating', 'compensated', 'compensation_failed') and u.state = 'complete'
+    and not exists (select from steps s where s.task_uuid = u.task_uuid and s.ordinal = ts.ordinal)
   union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> tasker.task_is_final(t.state)
@@ -140,6 +159,37 @@ begin
   from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null
   where w.until is not null and not exists (select from tasker.timers m
     where m.subject = w.workflow_step_uuid and m.kind = 'w' and m.token = w.token and m.due_at <= w.until)
+  union all
+  select 'counters of a fan-out differ from its items', f.workflow_step_uuid, format(
+    'started %s of %s, running %s, succeeded %s, failed %s; items %s, %s, %s, %s', f.started, f.total,
+    f.running, f.succeeded, f.failed, i.items, i.running, i.succeeded, i.failed)
+  from tasks t join tasker.fan_outs f on f.task_uuid = t.task_uuid
+  cross join lateral (select count(*) as items, count(*) filter (where x.state = 'r') as running,
+      count(*) filter (where x.state = 'o') as succeeded, count(*) filter (where x.state = 'f') as failed,
+      count(*) filter (where x.state <> 'w') as started
+    from tasker.fan_out_items x
+    where x.workflow_step_uuid = f.workflow_step_uuid and x.token = f.token) i
+  where (f.total, f.started, f.running, f.succeeded, f.failed)
+    <> (i.items, i.started, i.running, i.succeeded, i.failed) or f.running > f.max_parallel
+  union all
+  select 'open fan-out of a step that does not wait for it', f.workflow_step_uuid, format('token %s', f.token)
+  from tasks t join tasker.fan_outs f on f.task_uuid = t.task_uuid and f.state <> 'c'
+  where not exists (select from tasker.step_waits w where w.workflow_step_uuid = f.workflow_step_uuid
+    and w.token = f.token and w.kind = 'c' and w.probed and w.ended_at is null)
+  union all
+  select 'step waits for children without a fan-out', w.workflow_step_uuid, format('token %s', w.token)
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.kind = 'c' and w.probed
+    and w.ended_at is null
+  where not exists (select from tasker.fan_outs f where f.workflow_step_uuid = w.workflow_step_uuid
+    and f.token = w.token and f.state <> 'c')
+  union all
+  select 'child task ended, and its step does not know of it', i.task_uuid, format('item %s of %s', i.index,
+    i.workflow_step_uuid)
+  from tasks t join tasker.fan_outs f on f.task_uuid = t.task_uuid and f.state <> 'c'
+  join tasker.fan_out_items i on i.workflow_step_uuid = f.workflow_step_uuid and i.token = f.token
+    and i.state = 'r'
+  join tasker.tasks c on c.task_uuid = i.task_uuid
+  where c.complete and not exists (select from tasker.child_ends e where e.child_uuid = c.task_uuid)
   union all
   select 'open approval with enough votes', w.workflow_step_uuid, format('%s approved', count(*))
   from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null and w.kind = 'a'

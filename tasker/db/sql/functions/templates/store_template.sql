@@ -48,7 +48,7 @@ begin
   insert into tasker.template_steps (template_id, ordinal, name, named_step_uuid, step_type, handler,
     is_static, unmet,
     max_attempts, retryable, timeout_ms, on_worker_lost, max_in_process_minutes, max_elapsed_ms, gates,
-    delay_ms, not_before, requires, slots, wait, parents)
+    delay_ms, not_before, requires, slots, wait, undoes, parents)
   select v_template, (s->>'ordinal')::int, s->>'name', (select ns.named_step_uuid from tasker.named_steps ns
       where ns.system_name = v_prefix || (s->>'name')), s->>'type', s->'handler'->>'callable',
     (s->>'static')::boolean, (
@@ -61,6 +61,7 @@ begin
     tasker.clamped_ms((s->>'delay_seconds')::numeric * 1000), nullif(s->'not_before', 'null'),
     array(select jsonb_array_elements_text(coalesce(nullif(s->'requires', 'null'), '[]'))),
     coalesce((s->>'slots')::int, 1), nullif(s->'wait', 'null'),
+    (v_ordinals->(s->>'undoes'))::int,
     array(select (v_ordinals->d.name)::int from jsonb_array_elements_text(s->'depends_on') d (name)
       where v_ordinals ? d.name order by 1)
   from jsonb_array_elements(p_plan->'steps') s;
