@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -20,7 +20,6 @@ from tasker.db.caller_transaction import (
     LOCK_NOT_AVAILABLE,
     NOT_THERE,
     READ_COMMITTED,
-    CallerTransaction,
     as_portable,
     caller_transaction,
     driver_errors,
@@ -30,6 +29,9 @@ from tasker.db.caller_transaction import (
 from tasker.db.connection import DataRefused, is_of_data
 from tasker.db.database import libpq_url
 from tasker.errors import ConfigurationError, DatabaseError, DatabaseUnavailable, LockTimeout, PermanentError
+
+if TYPE_CHECKING:
+    from tasker.db.django_transaction import DjangoTransaction
 
 T = TypeVar("T")
 Statements: TypeAlias = Generator[tuple[str, tuple[str, ...]], Any, T]
@@ -73,7 +75,7 @@ def begin(step: str, token: int) -> Statements[None]:
             hint="make the connections of this resource with the default isolation level of PostgreSQL",
         )
     if not found:
-        raise _elsewhere("it does not have the step")
+        raise elsewhere("it does not have the step")
     if (yield MARK, ()) != f"{step} {token}":
         raise ConfigurationError(
             "expected a transaction, got a connection in autocommit mode",
@@ -93,7 +95,8 @@ def complete(step: str, token: int, expression: str, args: str) -> Statements[di
     return answer
 
 
-def _elsewhere(why: str) -> ConfigurationError:
+def elsewhere(why: str) -> ConfigurationError:
+    """Return the error of a transaction that is not in Tasker's database."""
     return ConfigurationError(
         f"the transaction is not in the database of Tasker: {why}",
         hint="give the resource the URL of the database that has the schema tasker",
@@ -157,6 +160,8 @@ class AsyncHandlerTransaction:
     @classmethod
     async def open(cls, source: Any) -> AsyncHandlerTransaction:
         """Open a transaction of the source. Raises `ConfigurationError` for one that is not asynchronous."""
+        if is_of_django(source):
+            raise _unusable(source, OF_ASYNC)
         if hasattr(source, "getconn"):
             handle, give_back = source.getconn(), source.putconn
         else:
@@ -208,13 +213,35 @@ class AsyncHandlerTransaction:
                 await self._give_back(self.handle)
 
 
+def open_transaction(source: Any) -> HandlerTransaction | DjangoTransaction:
+    """Open a transaction of the source for a blocking handler. Raises `ConfigurationError` for an unusable source."""
+    if not is_of_django(source):
+        return HandlerTransaction(source)
+    from tasker.db.django_transaction import DjangoTransaction  # for programs with Django only
+
+    return DjangoTransaction(source)
+
+
+def is_of_django(source: Any) -> bool:
+    """Return True for `django.db.transaction.atomic(...)`."""
+    return type(source).__name__ == "Atomic" and type(source).__module__ == "django.db.transaction"
+
+
 def own_source(url: str, *, asynchronous: bool) -> Callable[[], Any]:
     """Return a source of psycopg connections to the database of Tasker."""
     connect: Callable[..., Any] = psycopg.AsyncConnection.connect if asynchronous else psycopg.connect
     return partial(connect, libpq_url(url), prepare_threshold=None)
 
 
-def run(transaction: CallerTransaction, statements: Statements[T]) -> T:
+class ReadsValues(Protocol):
+    """A transaction on which a statement can be executed."""
+
+    def value(self, statement: str, *arguments: str) -> Any:
+        """Return the first value of the first row; `{}` in the statement marks an argument."""
+        ...
+
+
+def run(transaction: ReadsValues, statements: Statements[T]) -> T:
     """Execute the statements one after the other."""
     try:
         statement, arguments = next(statements)
@@ -252,7 +279,7 @@ def translated(error: Exception, lost: bool) -> Exception:
     if state == LOCK_NOT_AVAILABLE:
         return LockTimeout(f"another transaction held the task for longer than {LOCK_SECONDS} seconds")
     if state in NOT_THERE:
-        return _elsewhere(str(cause))
+        return elsewhere(str(cause))
     if state == INSUFFICIENT_PRIVILEGE:
         return ConfigurationError(
             f"the role of the transaction may not complete a step: {cause}",

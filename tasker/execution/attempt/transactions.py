@@ -20,6 +20,7 @@ from tasker.db.handler_transaction import (
     HandlerTransaction,
     begin,
     complete,
+    open_transaction,
     own_source,
 )
 from tasker.engine.exchange import AdvanceResult, CompletingWorker, PreparedWrite, Result
@@ -29,6 +30,7 @@ from tasker.execution.attempt.settle import settle_return_value
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
 
 if TYPE_CHECKING:
+    from tasker.db.django_transaction import DjangoTransaction
     from tasker.execution.attempt.attempt import Attempt
     from tasker.handlers.context import StepContext
     from tasker.handlers.registry.invocation import ResolvedHandler
@@ -172,9 +174,9 @@ class AttemptTransaction:
         return step not in advanced.verdicts
 
     @contextmanager
-    def _opened(self) -> Iterator[HandlerTransaction]:
+    def _opened(self) -> Iterator[HandlerTransaction | DjangoTransaction]:
         claim = self._attempt.claim
-        transaction = HandlerTransaction(self._source(asynchronous=False))
+        transaction = open_transaction(self._source(asynchronous=False))
         try:
             transaction.run(begin(claim.step_uuid, claim.token))
             yield transaction
