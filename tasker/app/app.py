@@ -24,6 +24,7 @@ from tasker.services.tasks.end_listeners import remaining_seconds, submission_de
 from tasker.services.tasks.read import checked
 from tasker.template.plan import Plan
 from tasker.views.approvals import CountedVote
+from tasker.views.children import TaskFamily
 from tasker.views.incoming_events import SentEvent
 from tasker.views.tasks import TaskReport
 
@@ -138,6 +139,15 @@ class App(AppLifecycle):
         """
         submit = await self._prepare_submission(target, context, **options)
         return await in_caller_transaction(connection, lambda transaction: submit(transaction, lock_timeout))
+
+    async def children(
+        self, task_uuid: str, *, step: str | None = None, after: str | None = None, limit: int = 50
+    ) -> TaskFamily:
+        """Return a page of the tasks that the steps of a task, or one of them, have started, and who started the task.
+
+        `after` is `next_after` of the previous page. Raises `TaskNotFound`, `UsageError`.
+        """
+        return await self.tasks.children(task_uuid, step=step, after=after, limit=limit)
 
     async def send_event(
         self, namespace: str, name: str, payload: Any = None, **options: Unpack[SendOptions]
@@ -275,9 +285,11 @@ class App(AppLifecycle):
         plan = await self._targets.find(target, template, environment, self._environment)
         if self._runtime is not None:
             from tasker.services.workflows.handlers import require_handlers
+            from tasker.services.workflows.targets import templates_started
 
             require_handlers(self.registry, plan)
-            await self._runtime.serve(plan.namespace)
+            for namespace in sorted({plan.namespace, *(namespace for namespace, _ in templates_started(plan))}):
+                await self._runtime.serve(namespace)
         return plan
 
     async def plan_of(self, task_uuid: str) -> Plan:

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
-from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.named_limits import NamedLimitNumbers, NamedLimits
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
@@ -26,6 +26,7 @@ from tasker.orchestration.sweep import SweepSettings
 from tasker.plugins.found import PluginChoice, exclude_plugins, installed, load
 from tasker.resilience.breakers import BreakerPolicies
 from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
+from tasker.settings.approvals import Approvals
 from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
 from tasker.settings.http import OrchestrationWeb, WorkerWeb
@@ -91,6 +92,8 @@ class Configured:
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
     tenants: Mapping[str, TenantQuota] = NamedTables()
     """Quotas of tenants."""
+    approvals: Approvals = Approvals()
+    """Signed links with which persons decide."""
     http: OrchestrationWeb = OrchestrationWeb.for_single_process()
     worker_port: WorkerWeb = WorkerWeb.for_single_process()
     """HTTP port of each worker."""
@@ -166,6 +169,7 @@ def configured(
         importable=settings.worker.handlers.allow,
         search_paths=settings.common.task_templates.search_paths,
         tenants=settings.tenants,
+        approvals=common.approvals,
         http=settings.orchestration.web,
         worker_port=settings.worker.web,
         log_format=common.log.format,
@@ -237,6 +241,8 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         seen_events=worker.event_systems.worker.metadata.in_process_events,
         events=worker_events(settings),
         rules=rules(settings),
+        depth_limits=common.queues.queue_depth_thresholds,
+        tenants=settings.tenants,
         tags=frozenset(worker.tags),
         named_limits=named_limits(settings),
         name=worker.worker_id if worker.is_set("worker_id") else None,

@@ -61,7 +61,7 @@ class Services:
         configuration: Configured,
         limits: DepthThresholds,
     ) -> None:
-        self.connection, self.engine = connection, engine
+        self.connection, self.engine, self._links = connection, engine, configuration.approvals
         self.plans = PlanStore(self.connection, configuration.retry)
         self.redaction = seen = Redaction(self.connection, self.plans, reports_of(self.engine))
         self.tasks, self.views = Tasks(self.engine, seen), ClientViews(self.engine, self.plans, seen)
@@ -96,7 +96,7 @@ class Services:
     @cached_property
     def approvals(self) -> Approvals:
         """Approvals."""
-        return Approvals(self.engine, self.plans, self.redaction)
+        return Approvals(self.engine, self.plans, self.redaction, self._links)
 
     @cached_property
     def domain_events(self) -> DomainEventLog:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
     "simulate": ("tasker.cli.commands.simulate:simulate", "Run a template without a database, or all its paths."),
+    "plan": ("tasker.cli.commands.deployments:plan", "Show what registering templates would change."),
+    "apply": ("tasker.cli.commands.deployments:apply", "Register the templates of a plan, all or none."),
     "template": ("tasker.cli.commands.template:template", "Validate, draw and describe templates."),
     "task": ("tasker.cli.commands.task:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
     "schedule": ("tasker.cli.commands.schedules:schedule", "List, create, preview, pause and backfill schedules."),
@@ -52,6 +54,7 @@ COMMANDS = {
         "tasker.cli.commands.events:events",
         "Read, follow and replay the events of steps; send events to steps that wait.",
     ),
+    "approval": ("tasker.cli.commands.approval:approval", "List, show and decide what waits for persons."),
     "dev": ("tasker.cli.commands.dev:dev", "Serve workflows and restart when their files change."),
     "top": ("tasker.cli.commands.top:top", "Show the fleet live: queues, workers, circuit breakers, templates."),
     "limit": ("tasker.cli.commands.limit:limit", "Show limits of steps and what waits for them."),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from tasker.operations.operation import Body, Endpoint, Param
 from tasker.operations.permissions import Permission
-from tasker.views.approvals import Approval, ApprovalDetail, CountedVote, Decision
+from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, CountedVote, Decision
 
 APPROVALS = "/v1/approvals"
 APPROVAL = APPROVALS + "/{task_uuid}/{step}"
@@ -72,4 +72,26 @@ class ApprovalOperations:
 
         A second decision of a person, and one after the end, are refused with what was decided. Raises
         `ApprovalDecided`, `ApprovalNotFound`, `InputInvalid`, `NotPermitted`, `UsageError`.
+        """
+
+    @Endpoint(
+        "POST",
+        APPROVAL + "/link",
+        Permission.APPROVALS_LINK,
+        "approvals.link",
+        operates=True,
+        body=Body("ApprovalLinkRequest", "Person for whom a link is made."),
+        errors=(404, 409),
+    )
+    async def make_approval_link(
+        self,
+        task_uuid: Task,
+        step: StepName,
+        subject: Annotated[
+            str, Param(min_length=1, max_length=200, description="Person who decides with the link, once.")
+        ],
+    ) -> ApprovalLink:
+        """Return a signed link with which a person decides about the open request without signing in.
+
+        Send it to that person alone. Raises `ApprovalDecided`, `ApprovalNotFound`, `NotPermitted`, `UsageError`.
         """

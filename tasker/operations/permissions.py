@@ -35,6 +35,7 @@ class Permission(StrEnum):
     TEMPLATES_REGISTER = "templates:register"
     EVENTS_SEND = "events:send"
     APPROVALS_DECIDE = "approvals:decide"
+    APPROVALS_LINK = "approvals:link"
     SCHEDULES_READ = "schedules:read"
     SCHEDULES_CHANGE = "schedules:change"
     SYSTEM_CONFIG_READ = "system:config_read"
@@ -65,6 +66,7 @@ MEANINGS = {
     Permission.TEMPLATES_REGISTER: "register templates",
     Permission.EVENTS_SEND: "send events to steps that wait for them",
     Permission.APPROVALS_DECIDE: "list, approve and reject what waits for the caller",
+    Permission.APPROVALS_LINK: "make signed links with which others decide",
     Permission.SCHEDULES_READ: "read schedules and their fires",
     Permission.SCHEDULES_CHANGE: "create, pause, trigger, backfill and delete schedules",
     Permission.SYSTEM_CONFIG_READ: "read the configuration of a server",

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from tasker.operations.operation import Body, Endpoint, Param
 from tasker.operations.permissions import Permission
+from tasker.views.children import TaskFamily
 from tasker.views.explanation import Explanation
 from tasker.views.progress import TaskProgress
 from tasker.views.steps import StartedRerun, StepLogLine
@@ -18,6 +19,8 @@ from tasker.views.tasks import Task, TaskCancelled, TaskPage, TaskReport
 MOST_STEPS = 1000
 """Maximum number of steps in one answer; `more_steps` is the number of those that follow."""
 MOST_IDENTIFIERS = 100
+MOST_CHILDREN = 500
+"""Maximum number of children of a task in one answer."""
 OnDuplicate = Literal["refuse", "return"]
 ON_DUPLICATE: Mapping[OnDuplicate, str] = {"refuse": "refuse", "return": "return_existing"}
 """Published values of `on_duplicate`: what to do if a task with the same identity exists."""
@@ -36,7 +39,7 @@ Outcome = Annotated[
     ),
 ]
 WaitingFor = Annotated[
-    Literal["time", "event"] | None,
+    Literal["time", "event", "person"] | None,
     Param(description="Only tasks with a step that waits for that, without a worker."),
 ]
 Tags = Annotated[Sequence[str], Param("tag", max_length=20, description="Repeatable: tasks that have all of them.")]
@@ -168,6 +171,32 @@ class TaskOperations:
         it may hold fewer tasks than asked for, or none, and say `has_next`: send `next_cursor` to look on.
 
         Raises `UsageError` for an unknown state and an invalid cursor.
+        """
+
+    @Endpoint(
+        "GET",
+        "/v1/tasks/{uuid}/children",
+        Permission.TASKS_READ,
+        "tasks.children",
+        confines=True,
+        tenants=True,
+        errors=(404,),
+    )
+    async def get_task_children(
+        self,
+        task_uuid: TaskUuid,
+        *,
+        step: Annotated[
+            str | None, Param(max_length=255, description="Only the tasks that this step has started.")
+        ] = None,
+        after: Annotated[
+            str | None, Param(form="uuid", description="`next_after` of the previous page: the tasks after it.")
+        ] = None,
+        limit: Annotated[int, Param(at_least=1, at_most=MOST_CHILDREN)] = 50,
+    ) -> TaskFamily:
+        """Return the step that started a task, and a page of the tasks that its own steps have started.
+
+        Raises `TaskNotFound`.
         """
 
     @Endpoint("GET", "/v1/tasks/{uuid}/context", Permission.TASKS_CONTEXT_READ, "views.context", errors=(404,))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from tasker.dataclasses import dataclass
@@ -24,12 +25,14 @@ from tasker.errors import (
 from tasker.errors.remedies import see
 from tasker.handlers.step_inputs import scope_of
 from tasker.json_values import encode, require_findable
+from tasker.services.approval_links import LinkClaims, LinkSigner
 from tasker.services.audit import audited
 from tasker.services.tasks.read import checked, names
 from tasker.services.viewer import Redaction, Viewed
+from tasker.settings.approvals import Approvals as LinkSettings
 from tasker.template.names import MOST_SUBJECT
 from tasker.template.plan import Plan, StepPlan
-from tasker.views.approvals import Approval, ApprovalDetail, ApprovalVote, CountedVote
+from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, ApprovalVote, CountedVote
 
 DECISIONS: Final = ("approved", "rejected")
 MOST_COMMENT: Final = 4000
@@ -65,8 +68,16 @@ class Approver:
 class Approvals(Viewed):
     """Use cases of approvals. An approval is named by its task and step; unknown ones raise `ApprovalNotFound`."""
 
-    def __init__(self, engine: Engine, plans: PlanStore, redaction: Redaction | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        plans: PlanStore,
+        redaction: Redaction | None = None,
+        links: LinkSettings | None = None,
+    ) -> None:
         self._engine, self._plans, self._redaction = engine, plans, redaction
+        self._links = links or LinkSettings()
+        self._signer = LinkSigner(self._links.link_keys)
 
     async def list(
         self,
@@ -158,6 +169,27 @@ class Approvals(Viewed):
             args["planned"] = await with_plan(self._engine, self._plans, answer["replan"])
         raise StateMachineError(f"the graph of task {task_uuid} changed during every attempt; try again")
 
+    @audited("App.approvals.link")
+    async def link(self, task_uuid: str, step: str, subject: str) -> ApprovalLink:
+        """Return a signed link with which `subject` decides about the open request, once, without signing in.
+
+        Whoever has the link decides as that person: send it to them alone. Raises `UsageError` without a key in the
+        configuration, `NotPermitted` for a person who may not decide, `ApprovalDecided` if it is over.
+        """
+        _require_name(subject)
+        row = await self._row(task_uuid, step, Approver(subject), None)
+        if row["outcome"] is not None:
+            raise _decided({"step": step, "by": subject}, row, voted=False)
+        end, expires = _end(row["until"]), datetime.now(UTC) + timedelta(hours=self._links.link_hours)
+        expires = expires if end is None else min(end, expires)
+        claims = LinkClaims(checked(task_uuid), step, row["token"], subject, math.ceil(expires.timestamp()))
+        path = f"/ui/decide/{self._signer.sign(claims)}"
+        return ApprovalLink(self._links.url.rstrip("/") + path, subject, expires)
+
+    def claims_of(self, link: str) -> LinkClaims:
+        """Return what the text of a link permits. Raises `ApprovalNotFound` if it is not valid or has expired."""
+        return self._signer.verified(link, datetime.now(UTC))
+
     async def _row(self, task_uuid: str, step: str, approver: Approver | None, token: int | None) -> dict[str, Any]:
         require_findable(step, "step")
         person = approver or Approver("")
@@ -202,14 +234,18 @@ class Approvals(Viewed):
         return plan.input_mappings[step.name].evaluate_each(scope)
 
 
+def _require_name(by: str) -> None:
+    if not 1 <= len(by) <= MOST_SUBJECT:
+        raise UsageError(f"expected the name of a person of at most {MOST_SUBJECT} characters, got {by!r:.60}")
+    require_findable(by, "name")
+
+
 def _checked_vote(by: str, decision: str, comment: str, form: Mapping[str, Any]) -> dict[str, Any]:
     if decision not in DECISIONS:
         raise UsageError(f"invalid decision {decision!r:.60}", hint="write approved or rejected")
-    if not 1 <= len(by) <= MOST_SUBJECT:
-        raise UsageError(f"expected the name of a person of at most {MOST_SUBJECT} characters, got {by!r:.60}")
+    _require_name(by)
     if len(comment) > MOST_COMMENT:
         raise UsageError(f"the comment has {len(comment):,} characters, at most {MOST_COMMENT:,} are possible")
-    require_findable(by, "name")
     require_findable(comment, "comment")
     encoded = encode(dict(form))
     if len(encoded.text) > MOST_FORM:

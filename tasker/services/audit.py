@@ -44,7 +44,8 @@ _log = logging.getLogger("tasker.api")
 class OperatorAction:
     """Request of an operator that changes something: `endpoint` is the action, `path` its subject.
 
-    `proof` is how the actor is known: `jwt`, `api_key`, `disabled` (a server without authentication), or `os_user`.
+    `proof` is how the actor is known: `jwt`, `api_key`, `disabled` (a server without authentication), `os_user`, or
+    `link` (a signed link of an approval).
     """
 
     actor: str

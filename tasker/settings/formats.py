@@ -10,6 +10,7 @@ from tasker.settings.table import Check, refused, unclear, url_of
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):(\d{1,5})", re.ASCII)
 SHORTEST_KEY = 16
+SHORTEST_LINK_KEY = 32
 CHANNEL_MAX_BYTES = 63
 """Maximum length of the name of a NOTIFY channel in PostgreSQL."""
 
@@ -130,6 +131,12 @@ def _key_secret(value: str) -> str:
     raise refused(f"A key needs {SHORTEST_KEY} characters at least", "`tasker auth create-api-key` makes one")
 
 
+def _link_key(value: str) -> str:
+    if len(value) >= SHORTEST_LINK_KEY:
+        return value
+    raise refused(f"A key needs {SHORTEST_LINK_KEY} characters at least", "`openssl rand -base64 32` makes one")
+
+
 Address = Annotated[str, Check(_address)]
 DatabaseUrl = Annotated[str, Check(_database_url)]
 Channel = Annotated[str, Check(_channel)]
@@ -143,6 +150,7 @@ HostName = Annotated[str, Check(_host_name)]
 HeaderName = Annotated[str, Check(_header)]
 GrantText = Annotated[str, Check(_grant)]
 KeySecret = Annotated[str, Check(_key_secret)]
+LinkKey = Annotated[str, Check(_link_key)]
 RetentionLine = Annotated[str, Check(_retention)]
 Tag = Annotated[str, Check(_tag)]
 RateText = Annotated[str, Check(_rate)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasker.settings.approvals import Approvals
 from tasker.settings.breakers import CircuitBreakers, FailureStorm, WorkerBreakers
 from tasker.settings.database import Cache, Database, Retention
 from tasker.settings.defaults import LONGEST_STOP_MS
@@ -50,6 +51,7 @@ class Plugins(Table):
 class Common(Table):
     """Settings of every process."""
 
+    approvals: Approvals = table(Approvals)
     backoff: Backoff = table(Backoff)
     cache: Cache = table(Cache)
     circuit_breakers: CircuitBreakers = table(CircuitBreakers, live=True)

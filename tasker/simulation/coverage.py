@@ -28,6 +28,22 @@ class Item(NamedTuple):
         return f"{self.step}: {self.what}" if self.what else self.step
 
 
+APPROVED, REJECTED = "approved", "rejected"
+"""Decisions of an approval; its timeout is its failure."""
+
+
+def is_decided_by_persons(step: StepPlan) -> bool:
+    """Return whether the step is an approval."""
+    return step.wait is not None and step.wait.get("on") == "person"
+
+
+def decisions_of(step: StepPlan) -> tuple[str, ...]:
+    """Return the decisions with which a step completes; a rejection may be a failure."""
+    if step.wait is None or not is_decided_by_persons(step):
+        return ()
+    return (APPROVED, REJECTED) if step.wait["on_reject"] == "complete" else (APPROVED,)
+
+
 def items_of(plan: Plan) -> list[Item]:
     """Return everything that runs of a template can show, in the order of its steps."""
     return [item for step in plan.steps for item in _items(plan, step)]
@@ -37,8 +53,9 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[Item]:
     name = step.made_for or step.name
     if step.made_for is None:
         yield Item(name)
-        if step.has_handler or "events" in (step.wait or {}):
+        if step.has_handler or step.is_ended_by_others:
             yield Item(name, FAILED)
+            yield from (Item(name, what) for what in decisions_of(step))
             if step.has_handler and step.retry.retryable and step.retry.max_attempts > 1:
                 yield Item(name, RETRIED)
     if step.type.creates is Creates.BATCHES:
@@ -80,6 +97,8 @@ def _shown(step: SimulatedStep) -> Iterator[Item]:
         yield Item(name, RETRIED)
     if any(each.retry_in_ms is None for each in step.failures):
         yield Item(name, FAILED)
+    if is_decided_by_persons(step.plan) and step.state in DONE and isinstance(step.result, Mapping):
+        yield Item(name, APPROVED if step.result.get("approved") else REJECTED)
     if step.state in DONE and step.plan.type.expands and isinstance(step.result, Mapping):
         yield from (Item(name, what) for what in _decided(step, step.result))
 

@@ -6,7 +6,7 @@ Handlers are not called, and inputs and conditions are not evaluated: what they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,9 +15,18 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import FAILED, Coverage, Item, branches_of
+from tasker.simulation.coverage import (
+    APPROVED,
+    FAILED,
+    Coverage,
+    Item,
+    branches_of,
+    decisions_of,
+    is_decided_by_persons,
+)
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sample
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
@@ -30,6 +39,10 @@ SUBSETS_BELOW = 4
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
+
+
+def _for_good(attempt: int) -> Failure:
+    return _PERMANENT
 
 
 class Choice(NamedTuple):
@@ -75,9 +88,17 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that no event comes
+        if step.plan.wait is not None:  # its failure is that nothing comes in time, or that children fail
             failure = self._failing[name](step.attempts) if name in self._failing else None
-            return AttemptOutcome(_PERMANENT if failure else {"payload": {}, "events": []})
+            if failure:
+                return AttemptOutcome(_PERMANENT)
+            if step.plan.type.starts_children:
+                return AttemptOutcome(sample(step.plan.result_schema))
+            if is_decided_by_persons(step.plan) and name not in self._choices:
+                self.undecided = self.undecided or step.plan
+                return AttemptOutcome(next(choices(task.plan, step.plan)).result)
+            decided = self._choices[name].result if name in self._choices else {"payload": {}, "events": []}
+            return AttemptOutcome(decided)
         if name in self._failing and (failure := self._failing[name](step.attempts)):
             return AttemptOutcome(failure)
         if step.plan.type.expands:
@@ -89,7 +110,11 @@ class _ForcedCalls:
 
 
 def choices(plan: Plan, step: StepPlan) -> Iterator[Choice]:
-    """Yield every way in which a step can decide."""
+    """Yield every way in which a step can decide, or persons about it."""
+    if step.wait is not None:
+        for word in decisions_of(step):
+            yield Choice(word, {"approved": word == APPROVED, "by": "", "form": {}, "comment": "", "votes": []})
+        return
     if step.type.creates is Creates.BATCHES:
         for count in (0, 1, 3):
             yield Choice(f"{count} batches", batches(plan, step, count))
@@ -157,20 +182,27 @@ class _Explorer:
         """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
         for name in names:
             self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            task = self._try(chosen, {name: lambda _: _PERMANENT})
-            if task is not None and task.phases.outcome is not None:
-                self._fail_undoing(chosen, name, task)
+            self._fail_below(chosen, name, names, self._try(chosen, {name: _for_good}))
         for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, lambda _: _PERMANENT))
+            self._try(chosen, dict.fromkeys(pair, _for_good))
 
-    def _fail_undoing(self, chosen: Mapping[str, Choice], failed: str, task: SimulatedTask) -> None:
-        """Run the failure of one step again, with each compensation failing that has not failed in another run."""
-        undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
-        undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
-        self.undone.setdefault(failed, tuple(str(step.plan.undoes) for step in undoing))
-        for undo in (step.name for step in undoing if Item(step.name, FAILED) not in self.coverage.shown):
-            self._try(chosen, {failed: lambda _: _PERMANENT, undo: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {failed: lambda _: _PERMANENT, undo: lambda _: _PERMANENT})
+    def _fail_below(
+        self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
+    ) -> None:
+        """Let the steps fail, too, that exist only because a step has failed; each compensation in one run only."""
+        if task is None:
+            return
+        if task.phases.outcome is not None:
+            undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+            undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+            self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
+        for further in {
+            step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in known
+        }.values():
+            if further.undoes is not None and Item(further.name, FAILED) in self.coverage.shown:
+                continue
+            self._try(chosen, {name: _for_good, further.name: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._try(chosen, {name: _for_good, further.name: _for_good})
 
     def _try(
         self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]

@@ -11,10 +11,12 @@ from tasker.simulation.mocks import (
     Mock,
     again_in,
     batched,
+    decided,
     event,
     fails,
     lost,
     milliseconds,
+    no_decision,
     no_event,
     of_items,
     result,
@@ -22,12 +24,28 @@ from tasker.simulation.mocks import (
 )
 from tasker.template.diagnostics import did_you_mean
 
-_KINDS = ("result", "items", "fails", "route", "batches", "again_in", "lost", "event", "no_event")
+_KINDS = (
+    "result",
+    "items",
+    "fails",
+    "route",
+    "batches",
+    "again_in",
+    "lost",
+    "event",
+    "no_event",
+    "approved",
+    "no_decision",
+)
+_OF_VOTES = ("by", "form", "comment", "after")
 _FAILURE_KEYS = ("times", "retryable", "message", "code", "retry_after", "raises")
 _FAILURE_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "times": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
     "retryable": (lambda value: isinstance(value, bool), "true or false"),
     "message": (lambda value: isinstance(value, str), "a text"),
+    "by": (lambda value: isinstance(value, str), "a name"),
+    "comment": (lambda value: isinstance(value, str), "a text"),
+    "form": (lambda value: isinstance(value, Mapping), "the values of the form"),
     "code": (lambda value: isinstance(value, str), "a text"),
     "raises": (lambda value: isinstance(value, str), "a text"),
 }
@@ -38,6 +56,8 @@ _EXPECTED_OF = {
     "route": "a list of steps",
     "batches": "a number of batches from 0 to 100,000",
     "no_event": "true",
+    "approved": "true or false",
+    "no_decision": "true",
     "lost": "a whole number above 0",
 }
 EXPECTED = "expected one of " + ", ".join(f"{{{kind}: ...}}" for kind in _KINDS) + ", or a list of them"
@@ -56,7 +76,8 @@ def read_mock(value: Any, where: str) -> Mock:
     if not isinstance(value, Mapping) or len(kinds := [key for key in value if key in _KINDS]) != 1:
         raise UsageError(f"{where}: {EXPECTED}; found {_shown(value)}")
     kind = kinds[0]
-    known = (kind, "after" if kind == "event" else "takes", *(_FAILURE_KEYS if kind == "fails" else ()))
+    times = {"event": ("after",), "approved": _OF_VOTES}.get(kind, ("takes",))
+    known = (kind, *times, *(_FAILURE_KEYS if kind == "fails" else ()))
     for key in value:
         if key not in known:
             hint = did_you_mean(str(key), known) or f"its keys: {', '.join(known)}"
@@ -101,6 +122,10 @@ def _made(kind: str, value: Mapping[str, Any], where: str) -> Mock:
             return event(given, after=value.get("after", 0))
         case "no_event" if given is True:
             return no_event()
+        case "approved" if isinstance(given, bool):
+            return decided(given, **{key: value[key] for key in _OF_VOTES if key in value})
+        case "no_decision" if given is True:
+            return no_decision()
         case "lost" if type(given) is int and given > 0:
             return lost(given, takes=takes)
     raise UsageError(f"{where}.{kind}: expected {_EXPECTED_OF[kind]}, found {_shown(given)}")
@@ -127,6 +152,10 @@ def read_setting(text: str) -> tuple[str, Mock]:
         return step, failing.then(result()) if times else failing
     if kind == "route":
         return step, route(*(name for name in rest.split(",") if name))
+    if kind in ("approved", "rejected"):
+        return step, decided(kind == "approved", by=rest or "somebody")
+    if value == "no_decision":
+        return step, no_decision()
     if kind == "batches":
         return step, _made("batches", {"batches": int(rest) if rest.isdecimal() else rest}, where)
     try:

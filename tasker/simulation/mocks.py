@@ -19,6 +19,16 @@ Seconds = float | str
 
 
 @dataclass(frozen=True, slots=True)
+class MockedVote:
+    """Vote of a person about an approval."""
+
+    approved: bool
+    by: str
+    form: Mapping[str, Any]
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
 class MockedCall:
     """Outcome of one call of a handler: its result, or the one other field before `takes_ms` that is set."""
 
@@ -36,6 +46,8 @@ class MockedCall:
     """Calls for the items of a step with `for_each`; the last one stands for all further items."""
     event: Any = None
     """Payload of an event for which the step waits; it comes `takes_ms` after the one before."""
+    vote: MockedVote | None = None
+    """Vote of a person about the step; it comes `takes_ms` after the one before."""
     takes_ms: int = 0
 
     def of_item(self, number: int) -> MockedCall:
@@ -160,6 +172,23 @@ def event(payload: Any = None, *, after: Seconds = 0) -> Mock:
 
 def no_event() -> Mock:
     """Return a mock of an event that never comes."""
+    return Mock(())
+
+
+def decided(
+    approved: bool = True,
+    *,
+    by: str = "somebody",
+    form: Mapping[str, Any] | None = None,
+    comment: str = "",
+    after: Seconds = 0,
+) -> Mock:
+    """Return a mock of the vote of a person about an approval; say with `.then` which further ones come."""
+    return Mock((MockedCall(vote=MockedVote(approved, by, form or {}, comment), takes_ms=milliseconds(after)),))
+
+
+def no_decision() -> Mock:
+    """Return a mock of an approval that nobody decides."""
     return Mock(())
 
 

@@ -1,7 +1,7 @@
 """One simulated task: the loop over its attempts and timers, with the engine's own decisions.
 
-Growth, retries, paths of states and the ways of a task are the engine's (`tasker.engine`); what its SQL decides (which
-steps become ready, the state of the task) is decided here once more, and a property test holds both equal.
+Growth, retries, paths of states and the state of the task are the engine's (`tasker.engine`); which steps become ready,
+which its SQL decides, is decided here once more, and a property test holds both equal.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from tasker.engine.expansion.planner import expand
 from tasker.engine.retry import Fail, classified, decide_failure
 from tasker.engine.states.step import StepState
 from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
-from tasker.engine.states.task import TERMINAL, TaskState, task_path
+from tasker.engine.states.task import TERMINAL, StepCounts, TaskState, task_path, task_target
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
+from tasker.simulation.gates import gates_of
 from tasker.simulation.phases import Phases
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
-from tasker.simulation.times import start_time, wait_ends
+from tasker.simulation.times import start_of, wait_ends
 from tasker.template.failure_words import SKIPPED
 from tasker.template.plan import Plan
 
@@ -70,6 +71,7 @@ class SimulatedTask:
         self._events_made = self._attempts = 0
         self._ready: deque[SimulatedStep] = deque()
         self._held: set[str] = set()
+        self._gates, self._rate_times = gates_of(plan, values), set[int]()
         self._done = self._failed = self._active = self._retrying = 0
 
     def run(self) -> None:
@@ -151,7 +153,7 @@ class SimulatedTask:
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
         ends = (
             self._call(self, step)
-            if step.plan.wait.get("events")
+            if step.plan.is_ended_by_others
             else wait_ends(step.plan.wait, self.at + timedelta(milliseconds=self.now), self.values, self.steps)
         )
         if ends is None:
@@ -161,16 +163,10 @@ class SimulatedTask:
 
     def _begins_at(self, step: SimulatedStep) -> int | Failure:
         """Return the time before which the step does not start, or why it never does."""
-        if step.plan.delay_seconds is not None:
-            begins = self.now + round(step.plan.delay_seconds * 1000)
-        elif step.plan.not_before is not None:
-            begins_at = start_time(step.plan.not_before, self.values, self.steps)
-            if isinstance(begins_at, str):
-                return Failure(begins_at, "not_a_time", retryable=False)
-            begins = round((begins_at - self.at) / timedelta(milliseconds=1))
-        else:
-            return self.now
-        if (left := self.left_ms) is not None and begins - self.now >= left:
+        begins = start_of(step.plan, self.now, self.at, self.values, self.steps)
+        if isinstance(begins, str):
+            return Failure(begins, "not_a_time", retryable=False)
+        if begins > self.now and (left := self.left_ms) is not None and begins - self.now >= left:
             return Failure("it would start after the deadline of the task", "deadline_too_near", retryable=False)
         return begins
 
@@ -185,9 +181,12 @@ class SimulatedTask:
         self._at(self.now, fail)
 
     def _start(self) -> None:
+        refused: list[SimulatedStep] = []
         while self._ready and self._free > 0 and self.state not in TERMINAL:
             step = self._ready.popleft()
             if step.state is not _S.PENDING:
+                continue
+            if self._gates is not None and not self._may_begin(step, refused):
                 continue
             self._free -= 1
             self._begin_attempt(step, _CLAIM)
@@ -198,6 +197,29 @@ class SimulatedTask:
                 self.now + outcome.takes_ms,
                 lambda step=step, outcome=outcome, number=number: self._end(step, outcome, number),  # type: ignore[misc]
             )
+
+        self._ready.extend(refused)
+
+    def _may_begin(self, step: SimulatedStep, refused: list[SimulatedStep]) -> bool:
+        """Return whether limits and circuit breakers let a step begin; `refused` gets it if it stays ready."""
+        assert self._gates is not None
+        refusal = self._gates.refusal(step, self.steps, self.now)
+        if refusal is None:
+            return True
+        if refusal.failure is not None:
+            self._active -= 1
+            self._fail_unstarted(step, refusal.failure)
+            return False
+        if refusal.deferred and refusal.until_ms is not None:
+            self._walk(step, _CLAIM)
+            self._wait(step, "defer", refusal.until_ms - self.now)
+            self._evaluate(0)
+            return False
+        refused.append(step)
+        if refusal.until_ms is not None and refusal.until_ms not in self._rate_times:
+            self._rate_times.add(refusal.until_ms)
+            self._at(refusal.until_ms, lambda: None)
+        return False
 
     def _begin_attempt(self, step: SimulatedStep, path: StepPath) -> None:
         self._attempts += 1
@@ -210,6 +232,8 @@ class SimulatedTask:
 
     def _end(self, step: SimulatedStep, outcome: AttemptOutcome, number: int, *, slot: bool = True) -> None:
         self._free += slot
+        if self._gates is not None and slot:
+            self._gates.ended(step, outcome.value, self.now)
         if step.state is not _S.IN_PROGRESS or step.number != number:
             return
         step.busy_ms += outcome.takes_ms if slot else 0
@@ -375,7 +399,9 @@ class SimulatedTask:
         step.state = path[-1]
 
     def _evaluate(self, started: int) -> None:
-        target = self._target(started)
+        held, failed, active = len(self._held), self._failed, self._active
+        counts = StepCounts(len(self.steps), self._done, failed, 0, active, self._retrying, held)
+        target = task_target(self.state, counts, started)
         new = self.phases.next(target) if target in TERMINAL else None
         if target in TERMINAL:
             target = self.phases.end(target) if new is None else _T.WAITING_FOR_DEPENDENCIES
@@ -384,16 +410,3 @@ class SimulatedTask:
         if new is not None:
             made = [self._add(each) for each in new]
             self._evaluate(self._place([step for step in made if not step.unmet]))
-
-    def _target(self, started: int) -> TaskState:
-        """Return the state to which the task's steps lead it, as `tasker.task_target` does."""
-        if self._done == len(self.steps):
-            return _T.COMPLETE
-        quiet = not self._active and not self._held
-        if quiet and not self._retrying and not started and self._failed:
-            return _T.ERROR
-        if started:
-            return _T.STEPS_IN_PROCESS
-        if self._retrying and (self.state is _T.WAITING_FOR_RETRY or (quiet and self.state is _T.STEPS_IN_PROCESS)):
-            return _T.WAITING_FOR_RETRY
-        return _T.WAITING_FOR_DEPENDENCIES

@@ -8,7 +8,7 @@ from typing import Any
 from tasker.errors import UsageError
 from tasker.handlers.builtin import HANDLERS as PURE
 from tasker.simulation.coverage import branches_of
-from tasker.simulation.mocks import Mock, batched, event, route
+from tasker.simulation.mocks import Mock, batched, decided, event, route
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
 from tasker.template.step_types import Creates
@@ -98,7 +98,7 @@ def sampled(plan: Plan, mocked: Collection[str]) -> dict[str, Any]:
     steps = [
         step
         for step in plan.steps
-        if (step.has_handler and step.handler.callable not in PURE) or "events" in (step.wait or {})
+        if (step.has_handler and step.handler.callable not in PURE) or step.is_ended_by_others
     ]
     return {step.name: _mock(plan, step) for step in steps if step.name not in mocked}
 
@@ -110,7 +110,11 @@ def _mock(plan: Plan, step: StepPlan) -> Any:
         return batched(2)
     schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
     try:
-        if step.wait is not None:
+        if step.wait is not None and step.wait.get("on") == "person":
+            form = {} if step.wait["form"] is None else sample(step.wait["form"])
+            votes = [decided(by=f"person {n + 1}", form=form).calls for n in range(step.wait["quorum"])]
+            return Mock(tuple(call for calls in votes for call in calls))
+        if step.wait is not None and not step.type.starts_children:
             arriving = event(sample(step.wait["events"][0]["schema"]))
             return Mock(arriving.calls * step.wait["count"])
         return sample(schema)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from tasker.handlers.claims import Failure
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
+from tasker.template.plan import StepPlan
 
 
 def start_time(
@@ -25,6 +26,21 @@ def start_time(
     except ValueError:
         return f"{where} is no time with a zone: {found!r}"
     return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def start_of(
+    step: StepPlan, now: int, at: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> int | str:
+    """Return the time before which a ready step does not start, or the reason why it never does.
+
+    `at` is the start of the task, `now` the milliseconds since then.
+    """
+    if step.delay_seconds is not None:
+        return now + round(step.delay_seconds * 1000)
+    if step.not_before is None:
+        return now
+    begins = start_time(step.not_before, values, steps)
+    return begins if isinstance(begins, str) else round((begins - at) / timedelta(milliseconds=1))
 
 
 def value_at(

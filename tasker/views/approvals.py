@@ -85,3 +85,12 @@ class CountedVote:
     outcome: str | None
     approved: int
     quorum: int
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLink:
+    """Signed link with which `subject` decides once, until `expires_at`; a path if no address is configured."""
+
+    url: str
+    subject: str
+    expires_at: datetime

@@ -150,6 +150,8 @@ class TaskFacts:
     """Time at which the task continues on its own, while all of it waits: for its start, a delay, a retry or a time."""
     waiting_for: Sequence[str]
     """What its steps wait for without a worker: `time` or `event`."""
+    parent_step_uuid: str | None
+    """Step that started the task; None if no step did."""
 
     @property
     def name(self) -> str:
@@ -160,6 +162,11 @@ class TaskFacts:
     def current_state(self) -> str:
         """State of the task."""
         return self.status
+
+    @property
+    def parent_task_uuid(self) -> str | None:
+        """Task of the step that started this one."""
+        return None if self.parent_step_uuid is None else f"{self.parent_step_uuid[:-6]}000000"
 
     @property
     def finished(self) -> bool:
@@ -235,7 +242,7 @@ class TaskReport(TaskFacts):
 
 
 ALIASES = {"template": "name"}
-DERIVED = {"current_state": "status", "duration_ms": "duration_ms"}
+DERIVED = {"current_state": "status", "duration_ms": "duration_ms", "parent_task_uuid": "parent_task_uuid"}
 
 
 @published("TaskResponse", aliases=ALIASES, derived=DERIVED)

@@ -23,10 +23,12 @@ from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, require_known_filter, run_on_fleet
 from tasker.engine.states.task import TaskState
 from tasker.errors import StepNotFound
+from tasker.operations.tasks import MOST_CHILDREN
 from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
+    from tasker.views.children import TaskFamily
     from tasker.views.explanation import Explanation
     from tasker.views.task_lists import TaskSummary, TransitionDetail
     from tasker.views.tasks import TaskReport
@@ -220,7 +222,9 @@ task.add_command(refused)
     type=click.Choice(["partial", "compensating", "compensated", "compensation_failed"]),
     help="Only tasks with this outcome.",
 )
-@click.option("--waiting-for", type=click.Choice(["time", "event"]), help="Only tasks with a step that waits.")
+@click.option(
+    "--waiting-for", type=click.Choice(["time", "event", "person", "task"]), help="Tasks with a step that waits."
+)
 @click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
 @click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
 @click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")
@@ -317,6 +321,31 @@ def history(task_uuid: str, name: str | None, show_sensitive: bool, form: str, p
         names = ", ".join(dict.fromkeys(row.step for row in transitions if row.step))
         raise StepNotFound(f"task {task_uuid} has no step {name!r}", hint=f"expected one of: {names}")
     print_as(form, chosen, history_text)
+
+
+@task.command()
+@click.argument("task_uuid", metavar="TASK_UUID")
+@click.option("--step", "name", metavar="NAME", help="Only the tasks that this step has started.")
+@click.option("--after", metavar="TASK_UUID", help="Only the tasks after this one: the last one of the previous page.")
+@click.option("--limit", type=click.IntRange(1, MOST_CHILDREN), default=50, show_default=True, help="Number of tasks.")
+@FORMAT
+@fleet_options
+def children(task_uuid: str, name: str | None, after: str | None, limit: int, form: str, place: FleetTarget) -> None:
+    """List the tasks that the steps of a task have started, and show who started the task.
+
+    \b
+    Examples:
+      tasker task children 0199c1f4-8a52
+      tasker task children 0199c1f4-8a52 --step ship_each --limit 500 --format json
+    """
+    from tasker.cli.render.children import family_text
+
+    async def read(app: Fleet) -> TaskFamily:
+        task = await find_task(app.tasks, task_uuid)
+        last = None if after is None else await find_task(app.tasks, after)
+        return await app.tasks.children(task, step=name, after=last, limit=limit)
+
+    print_as(form, run_on_fleet(place, read), family_text)
 
 
 @task.command()

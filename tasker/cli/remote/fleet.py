@@ -14,6 +14,8 @@ from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, SubmissionResult
 from tasker.services.tasks.lists import ListFilters
 from tasker.template.plan import Plan
+from tasker.views.children import TaskFamily
+from tasker.views.deployments import Deployment
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.views.explanation import Explanation
 from tasker.views.fleet import RecordedAction
@@ -24,10 +26,12 @@ from tasker.views.tasks import TaskReport
 from tasker.views.templates import Registration, TemplateDetail
 
 if TYPE_CHECKING:
+    from tasker.cli.remote.approvals import HttpApprovals
     from tasker.cli.remote.events import HttpIncomingEvents
     from tasker.cli.remote.http_fleet import HttpDeadLetters, HttpDoctor, HttpPauses, HttpReplays, HttpSchedules
     from tasker.operations.analytics import RemoteAnalytics
     from tasker.operations.fleet import RemoteLimits, RemoteOverview, RemoteQueues, RemoteWorkers
+    from tasker.services.approvals import Approvals
     from tasker.services.fleet.analytics import Analytics
     from tasker.services.fleet.brokers import Queues
     from tasker.services.fleet.doctor import Doctor
@@ -51,6 +55,9 @@ class TaskService(Protocol):
     async def progress(self, task_uuid: str, since: datetime | None = None) -> TaskProgress: ...
     async def explain(self, task_uuid: str, step: str | None = None, *, names: int = 5) -> Explanation: ...
     async def starting_with(self, prefix: str, *, limit: int = 10) -> Sequence[str]: ...
+    async def children(
+        self, task_uuid: str, *, step: str | None = None, after: str | None = None, limit: int = 50
+    ) -> TaskFamily: ...
     async def history(self, task_uuid: str) -> Sequence[TransitionDetail]: ...
     async def logs(
         self,
@@ -128,6 +135,15 @@ class TemplateTextService(Protocol):
 
     async def register(self, text: str, environment: str | None = None, *, force: bool = False) -> Registration: ...
     async def detail(self, namespace: str, name: str, version: str) -> TemplateDetail: ...
+
+
+class DeploymentService(Protocol):
+    """Methods of `tasker.services.workflows.deployments.Deployments`, documented there."""
+
+    async def plan(self, text: str, environment: str | None = None, *, force: bool = False) -> Deployment: ...
+    async def apply(
+        self, text: str, token: str, environment: str | None = None, *, force: bool = False
+    ) -> Registration: ...
 
 
 class SubmissionService(Protocol):
@@ -227,9 +243,13 @@ class Fleet(Protocol):
     @property
     def template_texts(self) -> TemplateTextService: ...
     @property
+    def deployments(self) -> DeploymentService: ...
+    @property
     def domain_events(self) -> DomainEventService: ...
     @property
     def incoming_events(self) -> IncomingEvents | HttpIncomingEvents: ...
+    @property
+    def approvals(self) -> Approvals | HttpApprovals: ...
     @property
     def sensitive_values(self) -> SensitiveService: ...
     @property

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tasker.cli.remote.approvals import HttpApprovals
 from tasker.cli.remote.events import HttpDomainEvents, HttpIncomingEvents
 from tasker.cli.remote.tasks import HttpPlans, HttpRequests, HttpReruns, HttpSteps, HttpTasks, HttpViews
 from tasker.client.errors import error_of
@@ -44,11 +45,12 @@ class HttpFleet:
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), RemoteWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), RemoteAnalytics(client)
         self.template_texts, self.schedules = HttpTemplateTexts(client), HttpSchedules(client)
-        self.limits = RemoteLimits(client)
+        self.limits, self.deployments = RemoteLimits(client), HttpDeployments(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = RemoteOverview(client), HttpDoctor(client), RemoteQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
         self.requests, self.incoming_events = HttpRequests(client), HttpIncomingEvents(client)
+        self.approvals = HttpApprovals(client)
         self.sensitive_values, self.operator_log = RedactedByServer(), HttpOperatorLog(client)
 
     async def pinned_plan(self, task_uuid: str) -> Plan:
@@ -135,6 +137,13 @@ class HttpTemplateTexts(RemoteService):
 
     register = TemplateOperations.register_templates
     detail = TemplateOperations.get_template
+
+
+class HttpDeployments(RemoteService):
+    """`tasker.services.workflows.deployments.Deployments` through a server."""
+
+    plan = TemplateOperations.plan_templates
+    apply = TemplateOperations.apply_templates
 
 
 class RedactedByServer:

@@ -35,6 +35,7 @@ class HttpTasks(RemoteService):
     progress = TaskOperations.get_task_progress
     explain = TaskOperations.explain_task
     refused = TaskOperations.list_refused_messages
+    children = TaskOperations.get_task_children
 
     async def report(self, task_uuid: str) -> TaskReport:
         return await self._client.get_task_report(task_uuid)

@@ -141,6 +141,7 @@ def report_object(report: TaskReport) -> dict[str, Any]:
         "run_at": report.run_at, "expires_at": report.expires_at, "deadline_at": report.deadline_at,
         "waits_until": report.waits_until, "waiting_for": list(report.waiting_for), "tenant": report.tenant,
         "outcome": report.outcome,
+        "parent_task_uuid": report.parent_task_uuid, "parent_step_uuid": report.parent_step_uuid,
     }  # fmt: skip
 
 
@@ -165,6 +166,8 @@ def _facts(report: TaskReport) -> Iterator[str]:
     elif report.outcome:
         yield f"outcome   {report.outcome}"
     yield f"created   {date_time(report.created_at)} by {report.initiator}"
+    if report.parent_step_uuid:
+        yield f"parent    a step of task {report.parent_task_uuid}"
     if report.tenant:
         yield f"tenant    {report.tenant}"
     if report.run_at or report.waits_until or report.expires_at or report.deadline_at:
@@ -178,7 +181,7 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
-WAITS = {"time": "a time", "event": "an event"}
+WAITS = {"time": "a time", "event": "an event", "person": "a person", "task": "child tasks"}
 
 
 def waiting_text(words: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from tasker.server.operation_routes import serves
 from tasker.server.program import program_of
 from tasker.server.routes import router
 from tasker.services.approvals import Approver
-from tasker.views.approvals import Approval, ApprovalDetail, CountedVote
+from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, CountedVote
 
 routes = router("approvals")
 
@@ -67,3 +67,8 @@ async def decide_approval(
     return await program_of(request).approvals.decide(
         task_uuid, step, decision, actor=person.name, approver=person, via="api", proof=proof, **vote
     )
+
+
+@serves(routes, ApprovalOperations.make_approval_link)
+async def make_approval_link(request: Request, task_uuid: str, step: str, subject: str) -> ApprovalLink:
+    return await program_of(request).approvals.link(task_uuid, step, subject)

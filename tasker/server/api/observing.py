@@ -16,6 +16,7 @@ from tasker.server.operation_routes import WithHeaders, serves
 from tasker.server.program import program_of
 from tasker.server.routes import location_of, router
 from tasker.services.operators.reruns import where_to_begin
+from tasker.views.children import TaskFamily
 from tasker.views.fleet import DoctorReport
 from tasker.views.overview import Overview
 from tasker.views.progress import TaskProgress
@@ -41,6 +42,12 @@ async def list_identifiers(request: Request, prefix: str, limit: int) -> Sequenc
 async def get_report(request: Request, task_uuid: str, limit: int, offset: int) -> TaskReport:
     report = await program_of(request).tasks.report(task_uuid, limit=limit, offset=offset)
     return report
+
+
+@serves(routes, TaskOperations.get_task_children)
+async def get_children(request: Request, task_uuid: str, **which: Any) -> TaskFamily:
+    tasks, where = program_of(request).tasks, namespaces_of(request)
+    return await tasks.children(task_uuid, **which, namespaces=where, tenants=tenants_of(request))
 
 
 @serves(routes, TaskOperations.get_history_page)

@@ -22,7 +22,19 @@ from tasker.server.web import flash, forms
 from tasker.server.web.presenters.dead_letters import meaning
 from tasker.server.web.presenters.overview import points
 from tasker.server.web.presenters.task import group, label, may_resolve, shape
-from tasker.server.web.presenters.text import ago, clock, compact, iso, lasted, moment, pretty, utc
+from tasker.server.web.presenters.text import (
+    ago,
+    clock,
+    compact,
+    is_nested,
+    iso,
+    lasted,
+    moment,
+    pretty,
+    titled,
+    utc,
+    worded,
+)
 from tasker.server.web.site import revision, sections_of
 from tasker.services.wording import counted, duration, number, one_line
 from tasker.version import __version__
@@ -38,6 +50,7 @@ FILTERS = {
     "compact": compact,
     "counted": counted,
     "duration": duration,
+    "is_nested": is_nested,
     "iso": iso,
     "label": label,
     "lasted": lasted,
@@ -51,7 +64,9 @@ FILTERS = {
     "shape": shape,
     "spark_points": points,
     "state_group": group,
+    "titled": titled,
     "utc": utc,
+    "worded": worded,
 }
 
 

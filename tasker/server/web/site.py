@@ -27,6 +27,7 @@ class Section:
 SECTIONS = (
     Section("", "Overview", "o", Permission.SYSTEM_ANALYTICS_READ),
     Section("tasks", "Tasks", "t", Permission.TASKS_LIST),
+    Section("approvals", "Approvals", "a", Permission.APPROVALS_DECIDE),
     Section("dead-letters", "Dead letters", "d", Permission.DLQ_READ),
     Section("templates", "Templates", "e", Permission.TEMPLATES_READ),
     Section("schedules", "Schedules", "c", Permission.SCHEDULES_READ),
@@ -36,10 +37,14 @@ SECTIONS = (
 )
 
 
+OF_TENANTS = ("tasks", "approvals")
+"""Pages for callers who are limited to tenants."""
+
+
 def sections_of(caller: AuthenticatedCaller) -> list[Section]:
-    """Return the sections that the caller may see; limited to tenants, they see tasks alone."""
+    """Return the sections that the caller may see; limited to tenants, they see tasks and approvals."""
     limited = caller.tenants is not None
-    return [each for each in SECTIONS if caller.may(each.permission) and (each.path == "tasks" or not limited)]
+    return [each for each in SECTIONS if caller.may(each.permission) and (each.path in OF_TENANTS or not limited)]
 
 
 def add_pages(app: FastAPI) -> None:

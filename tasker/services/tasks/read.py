@@ -18,9 +18,11 @@ from tasker.errors.remedies import remedy, see
 from tasker.operations.tasks import MOST_IDENTIFIERS, PREFIX
 from tasker.redaction import REDACTED
 from tasker.services.audit import audited
+from tasker.services.tasks.children import read_family
 from tasker.services.tasks.lists import ListFilters, TaskFilter, TaskLists, context_of
 from tasker.services.tasks.logs import LogFilter, read_logs
 from tasker.services.viewer import Redaction, Viewed
+from tasker.views.children import TaskFamily
 from tasker.views.explanation import Explanation, explanation
 from tasker.views.progress import TaskProgress, task_progress
 from tasker.views.steps import StepLogLine
@@ -141,6 +143,39 @@ class Tasks(Viewed):
             plan = await PlanStore(self._engine.connection).get(await self.template_id(task_uuid))
             row["groups"] = [why_absent(plan, step, await self.report(task_uuid)) or row["groups"][0]]
         return await self._shown(checked(task_uuid), explanation(row))
+
+    async def children(
+        self,
+        task_uuid: str,
+        *,
+        step: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        namespaces: Collection[str] | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> TaskFamily:
+        """Return the step that started a task, and a page of the tasks that its steps, or this one, have started.
+
+        `after` is `next_after` of the previous page. `namespaces`, `tenants`: only tasks of these; None allows all.
+        Raises `TaskNotFound`.
+        """
+        return await read_family(
+            self._engine.connection,
+            checked(task_uuid),
+            step=step,
+            after=None if after is None else checked(after),
+            limit=limit,
+            namespaces=names(namespaces),
+            tenants=names(tenants),
+        )
+
+    async def has_step(
+        self, step_uuid: str, *, namespaces: Collection[str] | None = None, tenants: Collection[str] | None = None
+    ) -> bool:
+        """Return True if a task of these namespaces and tenants (None allows all) has the step with this UUID."""
+        params = {"step": step_uuid, "namespaces": names(namespaces), "tenants": names(tenants)}
+        ((there,),) = await self._engine.connection.execute(query("children", "has_step"), params)
+        return bool(there)
 
     async def template_id(self, task_uuid: str) -> int:
         """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""

@@ -29,7 +29,9 @@ def test_type_checkers_look_at_programs_with_wrong_options() -> None:
 
 
 def test_a_request_takes_what_its_options_name() -> None:
-    assert set(get_type_hints(SubmissionOptions)) | {"context"} == {field.name for field in fields(Submission)}
+    assert set(get_type_hints(SubmissionOptions)) | {"context", "parent"} == {
+        field.name for field in fields(Submission)
+    }
     assert set(get_type_hints(SubmitOptions)) | {"on_duplicate"} == set(get_type_hints(RunOptions))
     assert set(get_type_hints(PauseOptions)) | {"namespace"} == set(inspect.signature(PauseTarget.of).parameters)
 

@@ -19,6 +19,7 @@ t.task_uuid, t.named_task_uuid, ns.name as namespace, nt.name as template, nt.ve
     where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215)
       and m.kind in ('r', 'b', 'w')) end as waits_until,
   case when t.suspended > 0 then tasker.waiting_for(t.task_uuid) else '{}' end as waiting_for,
+  (select l.parent_step from tasker.task_links l where l.child_uuid = t.task_uuid) as parent_step_uuid,
   t.total, t.done, t.failed, t.cancelled, t.active, t.retrying,
   t.held - case when t.held > 0 then (select count(*) from tasker.timers m
     where m.subject between t.task_uuid and tasker.step_uuid(t.task_uuid, 16777215) and m.kind = 'b')

@@ -18,19 +18,30 @@ select 'tasker_tasks_active' as name, 'state' as label, t.state as value, count(
 from (select x.state from tasker.tasks x where not x.complete limit 100000) t group by t.state
 union all
 select 'tasker_timers_waiting', 'kind', case m.kind when 'r' then 'retry' when 's' then 'schedule'
-    when 'd' then 'deadline' when 'w' then 'wait' else 'begin' end, count(*)
-from (select x.kind from tasker.timers x where x.kind in ('r', 'b', 'd', 's', 'w') limit 100000) m
+    when 'd' then 'deadline' when 'w' then 'wait' when 'm' then 'reminder'
+    when 'e' then 'escalation' else 'begin' end, count(*)
+from (select x.kind from tasker.timers x where x.kind in ('r', 'b', 'd', 's', 'w', 'm', 'e') limit 100000) m
 group by m.kind
 union all
 select 'tasker_timers_late_seconds', 'kind', case m.kind when 'r' then 'retry' when 's' then 'schedule'
-    when 'd' then 'deadline' when 'w' then 'wait' else 'begin' end,
+    when 'd' then 'deadline' when 'w' then 'wait' when 'm' then 'reminder'
+    when 'e' then 'escalation' else 'begin' end,
   extract(epoch from tasker.now() - min(m.due_at))::float8
 from (select x.kind, x.due_at from tasker.timers x where x.due_at <= tasker.now()
-  and x.kind in ('r', 'b', 'd', 's', 'w') order by x.due_at limit 1000) m group by m.kind
+  and x.kind in ('r', 'b', 'd', 's', 'w', 'm', 'e') order by x.due_at limit 1000) m group by m.kind
 union all
 select 'tasker_steps_suspended', 'kind', tasker.wait_word(w.kind), count(*)
 from (select x.kind from tasker.step_waits x where x.ended_at is null limit 100000) w
 group by tasker.wait_word(w.kind)
+union all
+select 'tasker_fan_outs_open', null, null, count(*)
+from (select from tasker.fan_outs f where f.state <> 'c' limit 100000) f
+union all
+select 'tasker_child_tasks', 'state', c.state, sum(c.number)
+from (select x.* from tasker.fan_outs x where x.state <> 'c' limit 100000) f
+cross join lateral (values ('waiting', f.total - f.started), ('running', f.running),
+  ('succeeded', f.succeeded), ('failed', f.failed)) c (state, number)
+group by c.state
 union all
 select 'tasker_incoming_events_unrouted', 'namespace', ns.name, count(*)
 from (select x.namespace_id from tasker.incoming_events x where x.routed_at is null limit 100000) e

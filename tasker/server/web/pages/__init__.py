@@ -1,6 +1,7 @@
 """Pages of the web UI, one module per subject."""
 
 from tasker.server.web.pages import (
+    approvals,
     bulk,
     dead_letters,
     events,
@@ -24,6 +25,7 @@ SUBJECTS = (
     bulk,
     task,
     task_actions,
+    approvals,
     dead_letters,
     templates,
     submit,

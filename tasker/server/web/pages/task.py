@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from tasker.operations.permissions import Permission
 from tasker.server.api.task_events import get_events
-from tasker.server.auth.gate import caller_of, needs
+from tasker.server.auth.gate import caller_of, namespaces_of, needs, tenants_of
 from tasker.server.program import program_of
 from tasker.server.rendering import Json
 from tasker.server.web.presenters import graph
@@ -33,7 +34,7 @@ from tasker.views.task_lists import TransitionDetail
 from tasker.views.tasks import TaskReport
 
 routes = page_router()
-View = Literal["graph", "timeline", "history", "logs", "data"]
+View = Literal["graph", "timeline", "history", "logs", "data", "children"]
 Level = Literal["debug", "info", "warning", "error"]
 StepName = Annotated[str, Query(max_length=255)]
 LINES_SHOWN = 500
@@ -59,11 +60,14 @@ async def show_task(
     step: StepName = "",
     level: Level = "debug",
     first: Annotated[int, Query(ge=0, le=16_777_215)] = 0,
+    after: Annotated[UUID | None, Query()] = None,
     why: bool = False,
 ) -> Response:
     """Show a task, with one of its steps in a side panel if `step` is given. The table of steps begins at row
-    `first`. Of a wide task the reasons why it waits are shown if `why` is given."""
-    return await task_page(request, uuid, view=view, step=step, level=level, first=first, why=why)
+    `first`, that of the tasks that they started behind `after`. Of a wide task the reasons why it waits are shown if
+    `why` is given."""
+    last = None if after is None else str(after)
+    return await task_page(request, uuid, view=view, step=step, level=level, first=first, after=last, why=why)
 
 
 @routes.get("/tasks/{uuid}/events", **needs(Permission.TASKS_READ))
@@ -86,6 +90,7 @@ async def task_page(
     step: str = "",
     level: str = "debug",
     first: int = 0,
+    after: str | None = None,
     why: bool = False,
     **values: Any,
 ) -> Response:
@@ -109,8 +114,10 @@ async def task_page(
     task = ShownTask(report, datetime.now(UTC), counts, error, pause)
     parts: dict[str, Any] = {"drawing": None, "timeline": None, "history": (), "lines": ()}
     rows = rows_of(report)
+    where, tenants = namespaces_of(request), tenants_of(request)
+    family = await program.tasks.children(uuid, after=after, namespaces=where, tenants=tenants)
     if view == "graph":
-        parts["drawing"] = _drawing(report, await program.pinned_plan(uuid), is_wide)
+        parts["drawing"] = _drawing(report, await program.pinned_plan(uuid), family.steps, is_wide)
     elif view == "timeline":
         moves = await program.tasks.history_of_steps(uuid, limit=STEPS_PER_PAGE, offset=first)
         parts["timeline"] = timeline(moves, task.now)
@@ -126,6 +133,7 @@ async def task_page(
         level=level,
         shown=task,
         report=report,
+        family=family,
         rows=rows if is_wide else rows[first : first + STEPS_PER_PAGE],
         first=first,
         all_rows=counts.total if is_wide else len(rows),
@@ -145,10 +153,10 @@ async def task_page(
     )
 
 
-def _drawing(report: TaskReport, plan: Plan, is_wide: bool) -> graph.Drawing | None:
+def _drawing(report: TaskReport, plan: Plan, started: Mapping[str, int], is_wide: bool) -> graph.Drawing | None:
     """Return the graph of the task, or that of its template for a wide task; None if that is too large, too."""
     if not is_wide:
-        return graph.of_task(report, plan)
+        return graph.of_task(report, plan, started)
     return graph.of_template(plan) if len(plan.steps) <= LARGEST_DRAWN_GRAPH else None
 
 

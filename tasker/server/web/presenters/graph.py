@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from tasker.dataclasses import dataclass
 from tasker.engine.states.step import SATISFYING, StepState
 from tasker.server.web.presenters.graph_layout import GraphLine, GraphPosition, laid_out
 from tasker.server.web.presenters.task import group, label, shape
-from tasker.services.wording import URGENCY, folded, span
+from tasker.services.wording import URGENCY, counted, folded, span
 from tasker.template.plan import Plan
 from tasker.template.step_types import Creates, StepType
 from tasker.views.tasks import StepReport, TaskReport
@@ -17,6 +18,7 @@ WIDTH, HEIGHT = 176, 46
 NOT_TAKEN, TO_COME = "not_taken", "to_come"
 ENDED = frozenset(state.value for state in SATISFYING) | {StepState.ERROR.value, StepState.CANCELLED.value}
 LONGEST = 18
+NOTHING_STARTED: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Box:
     """Step, or all instances of a batch worker with `done` of `count`.
 
     `state` is None for a step that is not part of a task. `missing` is the reason why the task does not have this step
-    of the template; `step` is the name that opens the step panel.
+    of the template; `step` is the name that opens the step panel. `started` is the number of tasks that it has started.
     """
 
     key: str
@@ -37,6 +39,7 @@ class Box:
     step: str | None = None
     count: int = 1
     done: int = 0
+    started: int = 0
 
     @property
     def look(self) -> str:
@@ -56,10 +59,9 @@ class Box:
             return "not taken" if self.missing == NOT_TAKEN else "not decided yet"
         if self.state is None:
             return self.note or self.kind.value.replace("_", " ")
-        text = f"{shape(self.state)} {label(self.state)}"
-        return (
-            f"{text} {self.done}/{self.count}" if self.count > 1 else f"{text}{f' · {self.note}' if self.note else ''}"
-        )
+        counts = f" {self.done}/{self.count}" if self.count > 1 else ""
+        notes = [self.note, counted(self.started, "task") if self.started else ""]
+        return " · ".join([f"{shape(self.state)} {label(self.state)}{counts}", *filter(None, notes)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,12 @@ class Drawing:
     height: int
 
 
-def of_task(report: TaskReport, plan: Plan) -> Drawing:
-    """Return the graph of a task: its steps, and the steps of its template that it does not have."""
-    return _drawn([*_existing(report.steps.values()), *_missing(report, plan)])
+def of_task(report: TaskReport, plan: Plan, started: Mapping[str, int] = NOTHING_STARTED) -> Drawing:
+    """Return the graph of a task: its steps, and the steps of its template that it does not have.
+
+    `started` is the number of tasks that each step has started.
+    """
+    return _drawn([*_existing(report.steps.values(), started), *_missing(report, plan)])
 
 
 def of_template(plan: Plan) -> Drawing:
@@ -91,13 +96,13 @@ def _kind(kind: StepType) -> str:
     return kind.value.replace("_", " ")
 
 
-def _existing(steps: Iterable[StepReport]) -> list[Box]:
+def _existing(steps: Iterable[StepReport], started: Mapping[str, int]) -> list[Box]:
     rows = list(folded(list(steps)))
     keys = {step.name: row[0].name for row in rows for step in row}
-    return [_box(row, keys) for row in rows]
+    return [_box(row, keys, sum(started.get(step.name, 0) for step in row)) for row in rows]
 
 
-def _box(row: Sequence[StepReport], keys: Mapping[str, str]) -> Box:
+def _box(row: Sequence[StepReport], keys: Mapping[str, str], started: int) -> Box:
     first = row[0]
     parents = list(dict.fromkeys(keys[name] for step in row for name in step.depends_on if name in keys))
     kind = StepType(first.type)
@@ -105,9 +110,9 @@ def _box(row: Sequence[StepReport], keys: Mapping[str, str]) -> Box:
         state = min((step.state for step in row), key=URGENCY.index)
         done = sum(step.state in SATISFYING for step in row)
         title = span([step.name for step in row])
-        return Box(first.name, title, kind, state, parents, step=first.name, count=len(row), done=done)
+        return Box(first.name, title, kind, state, parents, step=first.name, count=len(row), done=done, started=started)
     tries = f"{first.attempts}/{first.max_attempts}" if first.attempts > 1 or first.state == "error" else ""
-    return Box(first.name, first.name, kind, first.state, parents, note=tries, step=first.name)
+    return Box(first.name, first.name, kind, first.state, parents, note=tries, step=first.name, started=started)
 
 
 def _missing(report: TaskReport, plan: Plan) -> list[Box]:

@@ -39,6 +39,10 @@ class Field:
     secret: bool = False
     parts: Sequence[Field] = ()
     hint: str = ""
+    format: str = ""
+    """Format of a text as the schema names it, such as `date`."""
+    boolean: bool = False
+    whole: bool = False
 
 
 @dataclass(slots=True)
@@ -98,6 +102,9 @@ def _field(
         choices=[compact(choice) for choice in _choices(schema)],
         secret=schema.get("x-sensitive") is True,
         hint=_hint(schema),
+        format=str(schema.get("format", "")),
+        boolean=schema.get("type") == "boolean",
+        whole=schema.get("type") == "integer",
     )
 
 

@@ -97,6 +97,7 @@ def commands_of(report: TaskReport) -> dict[str, str]:
         "explain": f"tasker task explain {task}",
         "history": f"tasker task history {task}",
         "logs": f"tasker task logs {task}",
+        "children": f"tasker task children {task}",
         "retry": f"tasker task retry {task} --reason '...'",
         "cancel": f"tasker task cancel {task} --reason '...'",
         "compensate": f"tasker task compensate {task} --reason '...'",

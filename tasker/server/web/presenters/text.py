@@ -58,3 +58,21 @@ def ago(value: datetime | str, now: datetime | None = None) -> str:
     text = duration(1000 * round(abs(seconds)))
     text = text.replace(".0 s", " s")
     return f"{text} ago" if seconds > 0 else f"in {text}"
+
+
+def titled(name: str) -> str:
+    """Return a name as a label: `cost_center` is `Cost center`."""
+    words = name.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def is_nested(value: object) -> bool:
+    """Return whether a list has lists or objects."""
+    return isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
+
+
+def worded(value: object) -> str:
+    """Return a plain value for readers: yes and no for booleans, also as JSON."""
+    words = {"true": "Yes", "false": "No", "null": "-"}
+    text = value if isinstance(value, str) else compact(value)
+    return words.get(text, text)

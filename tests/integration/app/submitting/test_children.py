@@ -203,3 +203,45 @@ async def test_an_invalid_key_is_refused(app: tasker.App, key: Any) -> None:
     report = await run(app, starts)
 
     assert result(report).startswith("key: expected")
+
+
+async def test_parent_and_children_are_read_in_pages(app: tasker.App) -> None:
+    async def starts() -> Any:
+        return [(await app.submit(child(), {"n": n})).task_uuid for n in range(3)]
+
+    report = await run(app, starts)
+    made = sorted(result(report))
+    for task in made:
+        await app.wait(task, timeout=60)
+
+    first = await app.children(report.task_uuid, limit=2)
+    second = await app.children(report.task_uuid, after=first.next_after, limit=2)
+    below = await app.children(made[0])
+
+    assert [row.task_uuid for row in (*first.children, *second.children)] == made
+    assert (first.counts, first.steps, first.next_after, second.next_after) == (
+        {"complete": 3}, {"start": 3}, made[1], None
+    )  # fmt: skip
+    assert (below.depth, below.children, below.counts) == (1, [], {})
+    assert below.parent is not None
+    assert (below.parent.task_uuid, below.parent.step, below.parent.status) == (report.task_uuid, "start", "complete")
+    assert (await app.children(report.task_uuid, step="other")).children == []
+    read = await app.tasks.report(made[0])
+    assert (read.parent_task_uuid, read.parent_step_uuid) == (report.task_uuid, below.parent.step_uuid)
+    with pytest.raises(tasker.errors.TaskNotFound):
+        await app.children("0190b0c0-0000-7000-8000-000000000000")
+
+
+async def test_who_is_limited_to_namespaces_sees_no_parent_or_child_of_others(app: tasker.App) -> None:
+    async def starts() -> Any:
+        return (await app.submit(child(), {})).task_uuid
+
+    report = await run(app, starts)
+    below = result(report)
+
+    hidden = {"namespaces": ["other"]}
+    assert (await app.tasks.children(report.task_uuid, **hidden)).counts == {}
+    assert (await app.tasks.children(report.task_uuid, tenants=["acme"])).children == []
+    family = await app.tasks.children(below, **hidden)
+    assert (family.parent, family.depth) == (None, 1)
+    assert (await app.tasks.children(below, tenants=["acme"])).parent is None
