@@ -139,11 +139,12 @@ class _ReplayingCalls(StepCalls):
             self.replayed.skipped.setdefault(name, why)
             return recorded
         inputs = dict(self.inputs)
-        now = outcome_of(self._ending(self._attempt(task, step), step, None))
+        ending = self._ending(self._attempt(task, step), step, None)
         self.inputs = inputs
-        if isinstance(now, Suspension):
-            self.replayed.skipped.setdefault(name, "its handler waits for an event, which a replay does not have")
+        if isinstance(ending, Suspension):
+            self.replayed.skipped.setdefault(name, "its handler waits for an event, which is not replayed")
             return recorded
+        now = outcome_of(ending)
         if isinstance(now, Failure):
             now = classified(now, step.plan.retry)
         lines = tuple(self._lines(step, recorded.value, now))

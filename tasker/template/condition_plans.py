@@ -80,4 +80,6 @@ def _may_be_in_chain(step: StepPlan) -> bool:
 
 
 def _waits(step: StepPlan) -> bool:
-    return bool(step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1)
+    return step.wait is not None or bool(
+        step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1
+    )

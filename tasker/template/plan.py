@@ -286,6 +286,11 @@ class Plan:
         return {name: tuple(children) for name, children in dependents.items()}
 
     @cached_property
+    def starts_children(self) -> bool:
+        """True if a step starts child tasks."""
+        return any(step.type.starts_children for step in self.steps)
+
+    @cached_property
     def roots(self) -> tuple[str, ...]:
         """Names of the steps without dependencies."""
         return tuple(step.name for step in self.steps if not step.depends_on)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from tasker.dataclasses import dataclass
 from tasker.engine.exchange import Result
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import VALUE_LIMIT_BYTES
 from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
@@ -69,6 +70,9 @@ class ClaimWrites(Protocol):
 
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a page of the child tasks of a step of the task (`tasker.children_v1`)."""
         ...
 
     async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -97,6 +101,8 @@ class Attempt:
     """Makes the calls for locks of the handler; None: no worker runs it."""
     transaction: AttemptTransaction | None = field(default=None, repr=False)
     """Transaction of a handler that completes its step with it; None for all others."""
+    starter: TaskStarter | None = field(default=None, repr=False)
+    """Creator of the tasks that the handler starts; None: it can start none."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 

@@ -174,4 +174,6 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         events=events,
         resources=attempt.resources,
         locks=None if attempt.locks is None else partial(attempt.locks, attempt),
+        starter=attempt.starter,
+        children=partial(attempt.writes.children, attempt) if attempt.plan.starts_children else None,
     )

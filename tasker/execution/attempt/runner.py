@@ -169,8 +169,8 @@ class AttemptRunner:
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields.
 
-        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`:
-        `ClaimReleased` if this worker has no such handler, closes, or has no thread or child process for it.
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`,
+        such as `ClaimReleased` if this worker has no such handler, closes, or has no thread or child process for it.
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")

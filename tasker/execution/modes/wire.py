@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tasker.errors import UsageError
 from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptCancelFlag,
@@ -23,6 +24,7 @@ from tasker.execution.attempt.attempt import (
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
 from tasker.logging.trace_context import TraceContext
@@ -45,6 +47,9 @@ REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, 
 
 STOP: Mapping[str, Any] = {"type": "stop"}
 """Message that tells a child to stop, sent in place of a request and in addition to the signal."""
+
+START, STARTED = "start", "started"
+"""Types of the messages by which a handler in a child starts a task, and of the answer of its parent."""
 
 CallId: TypeAlias = list[str | int]
 """Step, token and number of the call: a step is called again under the same token after each checkpoint."""
@@ -117,6 +122,7 @@ def attempt_from(
     reporter: Reporter,
     received: SharedValueReceiver,
     locks: Callable[[Attempt], LockCalls],
+    starter: TaskStarter | None = None,
 ) -> Attempt:
     """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
@@ -135,6 +141,7 @@ def attempt_from(
         inputs=message["inputs"],
         resources=_attempt_resources(message["resources"]),
         locks=locks,
+        starter=starter,
     )
 
 
@@ -237,3 +244,8 @@ class InTheParent:
     async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Raise `NotImplementedError`: the parent has looked before it started the child."""
         raise NotImplementedError("the parent looks for stored results")
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `UsageError`: a child process has no connection."""
+        hint = "write `execution: thread`, or an async handler"
+        raise UsageError("a handler in a child process cannot read child tasks", hint=hint)
