@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
-from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.named_limits import NamedLimitNumbers, NamedLimits
 from tasker.errors import UsageError
 from tasker.execution.settings import WorkerSettings
@@ -241,6 +241,8 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         seen_events=worker.event_systems.worker.metadata.in_process_events,
         events=worker_events(settings),
         rules=rules(settings),
+        depth_limits=common.queues.queue_depth_thresholds,
+        tenants=settings.tenants,
         tags=frozenset(worker.tags),
         named_limits=named_limits(settings),
         name=worker.worker_id if worker.is_set("worker_id") else None,

@@ -189,7 +189,7 @@ def guarded(transaction: CallerTransaction, lock_timeout: float) -> Iterator[Non
     Driver errors are raised as Tasker's errors, and after any error the caller can continue the transaction. Raises
     `UsageError` if the transaction is not READ COMMITTED.
     """
-    from_driver = _driver_errors()
+    from_driver = driver_errors()
     try:
         with transaction.savepoint():
             before, _, isolation = transaction.value(SETTINGS).partition(" ")
@@ -227,7 +227,8 @@ def _limit_locks(transaction: CallerTransaction, value: str) -> None:
     transaction.value("select pg_catalog.set_config('lock_timeout', {}, true)", value)
 
 
-def _driver_errors() -> tuple[type[Exception], ...]:
+def driver_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of errors that the driver and, if it is in use, SQLAlchemy raise."""
     if "sqlalchemy" not in sys.modules:
         return (psycopg.Error,)
     from sqlalchemy.exc import DBAPIError

@@ -16,14 +16,12 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
-from tasker.dataclasses import dataclass
 from tasker.db.connection import DataRefused, Statements
 from tasker.db.sql_files import query
 from tasker.db.transactions import SharedTransactions
 from tasker.engine.answers import ClaimAnswer, SubmitAnswer
 from tasker.engine.changes import StepChange
-from tasker.engine.exchange import CLAIM_BYTES
-from tasker.engine.expansion.choices import DEFAULT_LIMITS, ExpansionLimits
+from tasker.engine.fleet_rules import DEFAULT_RULES, FleetRules, non_default_rules, shared_arguments
 from tasker.engine.retry import fingerprint
 from tasker.engine.task_log import enqueued, log_enqueued, log_unknown, logs_enqueue, read_task_ids
 from tasker.engine.waiters import WaiterNotifications
@@ -35,44 +33,6 @@ from tasker.messaging.messages import PoisonMessage, StepHint
 from tasker.messaging.port import QueuedMessage, TransactionalBackend
 from tasker.messaging.service import MessagingService
 from tasker.resilience.outage import level_of
-from tasker.settings.execution import DeadLetterSettings, Execution, Lease
-from tasker.settings.queues import HandlerDispatch, QueueSettings
-
-
-@dataclass(frozen=True, slots=True)
-class FleetRules:
-    """Settings on which every process that moves tasks must agree."""
-
-    execution: Execution = Execution.for_single_process()
-    limits: ExpansionLimits = DEFAULT_LIMITS
-    """Limits of the steps that decisions and batches may create."""
-    hidden_seconds: float = float(QueueSettings.default_visibility_timeout_seconds)
-    """Seconds for which a received message stays hidden while it is processed (backends with acknowledgements)."""
-    dead_letters: DeadLetterSettings = DeadLetterSettings.for_single_process()
-
-
-DEFAULT_RULES = FleetRules()
-
-
-def shared_arguments(rules: FleetRules) -> dict[str, Any]:
-    """Return the arguments that every function needs that moves steps; a worker overrides them with its own."""
-    return {
-        "window": rules.execution.enqueue_window,
-        "timeout_ms": HandlerDispatch.handler_timeout_ms,
-        "grace_ms": Lease.grace_ms,
-        "max_claim_bytes": CLAIM_BYTES,
-    }
-
-
-def non_default_rules(rules: FleetRules) -> dict[str, Any]:
-    """Return the rules that differ from the defaults of the SQL functions."""
-    used, defaults = _sql_rules(rules), _sql_rules(DEFAULT_RULES)
-    return {name: value for name, value in used.items() if value != defaults[name]}
-
-
-def _sql_rules(rules: FleetRules) -> dict[str, Any]:
-    return {"on_blocked": rules.execution.on_blocked, "dead_letters": rules.dead_letters.enabled}
-
 
 Answer = dict[str, Any]
 Args = Mapping[str, Any]
@@ -142,7 +102,7 @@ class Engine:
         the caller itself logs the ends of the tasks.
         """
         began = perf_counter()
-        text = self._text_of({**self._shared, **args, **self._rules})
+        text = self.arguments(args)
         if self._joined:
             answer = await self.connection.call(f"{self._joined.call}('{function}_v1', %s::jsonb)", text)
         else:
@@ -151,6 +111,20 @@ class Engine:
             transaction.after_commit(partial(self._committed, function, args, answer, began, ends_logged))
         else:
             await self._committed(function, args, answer, began, ends_logged)
+        return answer
+
+    def arguments(self, args: Args) -> str:
+        """Return the arguments of a call as JSON, with those that all calls of this process share."""
+        return self._text_of({**self._shared, **args, **self._rules})
+
+    def expression(self, function: str) -> str:
+        """Return a call of `tasker.FUNCTION_v1` as SQL for a connection of others; `{}` stands for its arguments."""
+        call = f"{self._joined.call}('{function}_v1', " if self._joined else f"tasker.{function}_v1("
+        return f"{call}cast({{}} as jsonb))"
+
+    async def committed(self, function: str, args: Args, answer: Answer, began: float) -> Answer:
+        """Send and notify what follows from a call that was committed on a connection of others."""
+        await self._committed(function, args, answer, began, True)
         return answer
 
     def _text_of(self, args: Args) -> str:

@@ -226,6 +226,8 @@ class Result:
     """Results of dependents that were evaluated with this one: stored in the same write, if nothing forbids it."""
     growths: Mapping[str, ExpansionRecord] | None = None
     """Expansions of the task that this process knows, by the step that decided; None if it knows nothing of it."""
+    stored: AdvanceResult | None = None
+    """Answer to the write that has stored it on its handler's connection; None: it is still to be written."""
 
     @property
     def failure(self) -> Failure | None:
@@ -236,6 +238,19 @@ class Result:
     def success(self) -> Success | None:
         """Success of the attempt, or None if it failed."""
         return self.outcome if isinstance(self.outcome, Success) else None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWrite:
+    """Write of one result on a connection of its handler."""
+
+    result: Result
+    changes: tuple[StepChange, ...]
+    expression: str
+    """Call of the engine function as an SQL expression with one argument, `{}`."""
+    args: Mapping[str, Any]
+    text: str
+    """The arguments as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

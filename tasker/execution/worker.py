@@ -11,10 +11,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Inputs, Result, TaskInputs, TooLarge
@@ -34,6 +33,7 @@ from tasker.execution.attempt.attempt import (
 )
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
+from tasker.execution.attempt.lock_calls import WorkerLocks
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.event_making import EventFactory
 from tasker.execution.fast.local_tasks import LocalTaskTracker
@@ -41,11 +41,13 @@ from tasker.execution.in_flight import FencedWrites, InFlightClaim, InFlightClai
 from tasker.execution.input_reads import InputReader, failed_of
 from tasker.execution.inputs import InputCache
 from tasker.execution.report_buffer import ReportBuffer
+from tasker.execution.run_ahead import DependentResults
 from tasker.execution.settings import WorkerSettings
 from tasker.execution.slots import Slots
 from tasker.execution.step_metrics import StepMetrics
 from tasker.handlers.claims import Claim
 from tasker.handlers.copies import CopyOnRead
+from tasker.handlers.starting import TaskStarter
 from tasker.logging.lines import ids_of, log_line
 from tasker.logging.trace_context import TraceOf
 from tasker.template.plan import Plan, StepPlan
@@ -71,7 +73,7 @@ class Worker:
 
     `completed` gets every finished attempt and every claim to release; `teller` is notified of attempts before that;
     `events` builds the events that attempts publish, `reports` gets handler output, `trace_of` returns a claim's
-    position in its trace.
+    position in its trace, `starter` creates the tasks that handlers start.
     """
 
     def __init__(
@@ -88,16 +90,18 @@ class Worker:
         reports: ReportBuffer,
         teller: AttemptListener | None = None,
         trace_of: TraceOf | None = None,
+        starter: TaskStarter | None = None,
     ) -> None:
         self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
         self.namespace_ids: list[int] = []
         self.unserved: set[str] = set()
-        self.metrics, self.released_count = StepMetrics(), 0  # number of claims released since the start
+        self.metrics, self.starter, self.released_count = StepMetrics(), starter, 0  # claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
         self._left_to_others: asyncio.TimerHandle | None = None
+        self._dependents = DependentResults(runner, reports, self.inputs, settings.execution)
 
     def begin_as(self, identity: str) -> None:
         """Continue as a new incarnation that is not registered yet; state of the former one is dropped."""
@@ -262,7 +266,9 @@ class Worker:
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
-        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, lists=task.lists)
+        locks = partial(WorkerLocks, asyncio.get_running_loop())
+        more: dict[str, Any] = {"lists": task.lists, "locks": locks, "starter": self.starter}
+        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, **more)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released
@@ -297,7 +303,10 @@ class Worker:
 
     async def _run(self, running: InFlightClaim, attempt: Attempt) -> None:
         try:
-            self._end_attempt(running, attempt, await self._run_attempt(attempt))
+            end = await self._run_attempt(attempt)
+            if isinstance(end, Result) and attempt.step.name in attempt.plan.in_chains:
+                end = await self._dependents.with_chain(running, attempt, end)
+            self._end_attempt(running, attempt, end)
         except BaseException as error:  # a defect, or this task was cancelled: claim and slot must not be lost
             if not running.ended:
                 failure = failed_here(error, self.claims.canceller_of(running))
@@ -316,9 +325,13 @@ class Worker:
             end = Result(attempt.claim, attempt.plan, 0, failed_here(error))
         if self._teller is not None and start_event is not None:
             self._teller.ended(start_event, end)
-        if isinstance(end, Result) and (attempt.step.publishes_events or end.outcome.events):
-            end = await self.events.with_events(end, attempt.step, partial(context_of, attempt))
-        return end
+        return await self.with_events(attempt, end) if isinstance(end, Result) and end.stored is None else end
+
+    async def with_events(self, attempt: Attempt, result: Result) -> Result:
+        """Return the result with the events that its step and its handler publish."""
+        if not (attempt.step.publishes_events or result.outcome.events):
+            return result
+        return await self.events.with_events(result, attempt.step, partial(context_of, attempt))
 
     def _end_attempt(self, running: InFlightClaim, attempt: Attempt, end: AttemptEnd) -> None:
         running.ended = True
@@ -330,19 +343,7 @@ class Worker:
         self.metrics.ended(attempt.plan, attempt.step, end.duration_ms, failed=end.failure is not None)
         if end.failure is not None:
             log_failure(attempt.claim, attempt.step, end.failure)
-        self._completed.add(self._with_dependents(attempt, end))
-
-    def _with_dependents(self, attempt: Attempt, end: Result) -> Result:
-        """Return the result with what is known of the task's graph, and with those of dependents without a handler."""
-        step = attempt.step
-        folds = self.settings.execution.result_path == "inline" and step.name in attempt.plan.evaluated_below
-        if not (folds or step.type.expands) or (growths := self.inputs.growths(end.claim.task_uuid)) is None:
-            return end
-        if not folds:
-            return replace(end, growths=growths)
-        from tasker.execution.attempt.folding import with_evaluated_dependents  # for steps with expressions only
-
-        return with_evaluated_dependents(attempt, end, growths)
+        self._completed.add(self._dependents.with_evaluated(attempt, end))
 
     def folded(self, result: Result) -> None:
         """Notify plugins of a step that was stored with the result of the step above it, without a claim."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -12,16 +12,22 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError
+from tasker.errors import RetryableError, UsageError
 from tasker.handlers.again import GoingOn
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
+from tasker.handlers.locking import Locking
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
+from tasker.handlers.starting import StartingTasks, TaskStarter
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
+
+if TYPE_CHECKING:
+    from tasker.handlers.child_pages import Children, ReadPage
+    from tasker.handlers.locks import LockCalls
 
 
 class Resuming:
@@ -60,6 +66,9 @@ _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
 _MADE_WHEN_READ = ("task_uuid", "step_uuid", "correlation_id", *_KEPT)
 
 
+_OF_THIS_PROCESS = ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction")
+
+
 class CancelFlag(Protocol):
     """Flag that the worker sets to ask a handler to stop; `threading.Event` is one."""
 
@@ -68,7 +77,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, Resuming, GoingOn, Model):
+class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -96,6 +105,10 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
+    _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
+    _transaction: Any = PrivateAttr(None)
+    _starter: TaskStarter | None = PrivateAttr(None)
+    _children: ReadPage | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -112,6 +125,9 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
+        locks: Callable[[], LockCalls] | None = None,
+        starter: TaskStarter | None = None,
+        children: ReadPage | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -146,6 +162,10 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
+                "_locks": locks,
+                "_transaction": None,
+                "_starter": starter,
+                "_children": children,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -193,10 +213,12 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
         return getattr(self, _KEPT[name]) if copied is None else copied
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Return everything but the cancel flag, the events and the resources, which belong to this process."""
+        """Return everything but what belongs to this process: cancel flag, events, resources, starter of tasks."""
         self._copy_kept()
         state = super().__getstate__()
-        cleared = dict.fromkeys(("_cancel_flag", "_events", "_inputs", "_results", "_resources"))
+        cleared = dict.fromkeys(
+            ("_cancel_flag", "_events", "_inputs", "_results", "_resources", "_locks", "_transaction", "_starter")
+        )
         private = dict(state["__pydantic_private__"] or {}, **cleared)
         if (claim := private["_claim"]) is not None:  # the object that knows the trace context cannot be pickled
             private["_claim"] = replace(claim, trace=claim.propagated_trace, trace_of=None)
@@ -241,6 +263,34 @@ class StepContext(ProgressReporting, Resuming, GoingOn, Model):
             error_code="resource_missing",
             hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
         )
+
+    def children(self, step_name: str) -> Children:
+        """Return the child tasks of a step with `type: task` above, in the order of its list, read in pages.
+
+        Iterate with `for child in context.children("videos")`, in an async handler with `async for`. Each has `index`,
+        `task_uuid`, `state` (`succeeded` or `failed`), `output` and `error`.
+        """
+        from tasker.handlers.child_pages import Children  # few handlers read it
+
+        return Children(step_name, self._children)
+
+    @property
+    def transaction(self) -> Any:
+        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
+
+        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
+        `UsageError` in a step with another effect.
+        """
+        if self._transaction is None:
+            raise UsageError(
+                f"the step {self.step_name!r} has no transaction",
+                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
+            )
+        return self._transaction
+
+    def enter(self, transaction: Any) -> None:
+        """Set the transaction; called by the worker."""
+        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:

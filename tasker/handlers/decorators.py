@@ -22,7 +22,7 @@ from tasker.handlers.binding import declare
 from tasker.handlers.function_handlers import FunctionHandler, handler_class
 from tasker.handlers.results import described
 from tasker.handlers.step_handler import StepHandler
-from tasker.template.effects import EFFECTS
+from tasker.template.effects import EFFECTS, TRANSACTIONAL
 
 if TYPE_CHECKING:
     from tasker.handlers.batch_arithmetic import Batches
@@ -106,20 +106,29 @@ def _written(example: str) -> Callable[[F], F]:
 
 
 @_written('@step_handler("my_handler")')
-def step_handler(name: str, version: str = "1.0.0", *, effect: str | None = None) -> HandlerDecorator:
+def step_handler(
+    name: str, version: str = "1.0.0", *, effect: str | None = None, transaction: str | None = None
+) -> HandlerDecorator:
     """Register the function as the handler `name`; its return value or exception becomes the step's result.
 
     A dict is the result, a pydantic model is dumped, None is an empty result; any other value is stored as
     `{"result": value}`. `PermanentError` ends the step; `RetryableError` and every other exception request another
-    attempt. `effect` says what a second execution does: `pure`, `idempotent`, `once` or `transactional`.
+    attempt. `effect` says what a second execution does: `pure`, `idempotent`, `once` or `transactional`. A
+    transactional function gets `context.transaction` as its parameter `transaction`; `transaction` here is the resource
+    that opens it, by default Tasker's database.
     """
+    if transaction is not None and effect != TRANSACTIONAL:
+        raise UsageError(
+            f"@step_handler: `transaction` belongs to a transactional handler, and the effect is {effect!r}",
+            hint='add effect="transactional"',
+        )
     if effect is None:
         return _decorator("step_handler", FunctionHandler, name, version)
     if effect not in EFFECTS:
         raise UsageError(
             f"@step_handler: expected an effect, got {effect!r}", hint=f"write one of: {', '.join(EFFECTS)}"
         )
-    return _decorator("step_handler", FunctionHandler, name, version, effect=effect)
+    return _decorator("step_handler", FunctionHandler, name, version, effect=effect, transaction=transaction)
 
 
 @_written('@decision_handler("my_handler")')

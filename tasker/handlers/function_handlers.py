@@ -14,6 +14,7 @@ from tasker.handlers.handler_roles import HandlerRole
 from tasker.handlers.normalize import result_from_exception, to_result
 from tasker.handlers.results import StepHandlerCallResult, StepHandlerResult, described, invalid_result, printable
 from tasker.handlers.step_handler import StepHandler
+from tasker.template.effects import TRANSACTIONAL
 
 
 class FunctionHandler(StepHandler):
@@ -29,7 +30,7 @@ class FunctionHandler(StepHandler):
 
     def readers(self) -> Mapping[str, Reader]:
         """Return the readers of the parameters that this kind of handler fills."""
-        return {}
+        return {"transaction": lambda context: context.transaction} if self.effect == TRANSACTIONAL else {}
 
     def convert(self, value: Any) -> StepHandlerResult:
         """Convert a return value to a result.

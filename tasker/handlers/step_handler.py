@@ -28,6 +28,8 @@ class StepHandler(ABC):
     """Names of the resources that the handler reads by `context.resource`."""
     effect: ClassVar[str | None] = None
     """What a second execution does: `pure`, `idempotent`, `once` or `transactional`; None: what the template says."""
+    transaction: ClassVar[str | None] = None
+    """Resource that opens the transactions of a `transactional` handler; None: connections to Tasker's database."""
 
     @abstractmethod
     def call(self, context: StepContext) -> HandlerOutcome | Awaitable[HandlerOutcome]:

@@ -84,8 +84,8 @@ class ParkingProcessor:
 
     async def process(self, results: Sequence[Result], caller: CompletingWorker, *, wait: bool = True) -> AdvanceResult:
         """Store and park the results, then notify the orchestrators. Raises `DatabaseUnavailable`."""
-        parked: list[AdvanceResult] = []
-        await self._park(results, caller, parked)
+        parked = [result.stored for result in results if result.stored is not None]
+        await self._park([result for result in results if result.stored is None], caller, parked)
         return AdvanceResult.merged(parked)
 
     async def _park(self, results: Sequence[Result], caller: CompletingWorker, parked: list[AdvanceResult]) -> None:

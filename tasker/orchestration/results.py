@@ -72,14 +72,14 @@ def _expanding(engine: Engine, result: Result, growth: VersionedGraph) -> StepCh
 
 
 def changes_ahead(engine: Engine, results: Sequence[Result]) -> list[StepChange]:
-    """Return the changes of dependents that were evaluated with these results (`Result.ahead`).
+    """Return the changes of dependents that ran with these results (`Result.ahead`).
 
     Each expansion of a task is planned for the graph behind the one before it, in the order in which the engine makes
     them. What cannot be planned is left out: the step becomes ready as usual, and its own attempt says why.
     """
     tasks: dict[str, list[tuple[Result, Growths]]] = {}
     for result in results:
-        if result.growths is not None:
+        if result.ahead and result.growths is not None:
             tasks.setdefault(result.claim.task_uuid, []).extend((ahead, result.growths) for ahead in result.ahead)
     return [change for ahead in tasks.values() for change in _of_task(engine, ahead)]
 
@@ -88,6 +88,9 @@ def _of_task(engine: Engine, results: Sequence[tuple[Result, Growths]]) -> Itera
     graph = None
     for result, growths in sorted(results, key=lambda pair: pair[0].claim.step_uuid):
         plan, name = result.plan, result.claim.name
+        if not expands(result):
+            yield _ahead(change_of(result, 0.0))
+            continue
         graph = graph or known_graph(plan, name, growths)
         if graph is None or result.success is None:
             continue
@@ -96,9 +99,12 @@ def _of_task(engine: Engine, results: Sequence[tuple[Result, Growths]]) -> Itera
         except Exception:  # also a defect: the attempt of the step itself reports it
             continue
         graph = graph.expanded(name, growth, plan)
-        change = _expanding(engine, result, growth)
-        del change["k"], change["w"]
-        yield {**change, "kind": "ahead"}
+        yield _ahead(_expanding(engine, result, growth))
+
+
+def _ahead(change: StepChange) -> StepChange:
+    """Return the change of a step that was never claimed: it has no token to compare."""
+    return {**{key: value for key, value in change.items() if key not in ("k", "w")}, "kind": "ahead"}  # type: ignore[typeddict-item]
 
 
 def unplannable(error: Exception) -> str:
@@ -145,7 +151,10 @@ class ResultProcessor:
         plain: list[Result] = []
         expanding: list[Result] = []
         for result in results:
-            (expanding if expands(result) else plain).append(result)
+            if result.stored is not None:
+                batch.take(result.stored, [result])
+            else:
+                (expanding if expands(result) else plain).append(result)
         await halved(plain, batch.write, batch.refuse)
         for result in expanding:
             await batch.expand(result)
@@ -242,7 +251,7 @@ class BatchWrite:
         answer = await self._processor.apply(changes, self._caller, slots=slots, wait=self._wait, brought=True)
         for change in ahead:  # a refused one says nothing of its step, which may be among the claims
             answer.verdicts.pop(change["s"], None)
-        self._take(answer, results)
+        self.take(answer, results)
 
     async def expand(self, result: Result) -> None:
         """Store a result that creates steps, alone, planned again when the graph has changed (rule 8)."""
@@ -255,7 +264,7 @@ class BatchWrite:
         except DataRefused as error:
             await self.refuse(result, error)
         else:
-            self._take(answer, [result])
+            self.take(answer, [result])
 
     def _free_slots(self) -> int:
         return self._caller.slots - sum(len(answer.claims) for answer in self.written)
@@ -269,7 +278,8 @@ class BatchWrite:
             patient = BatchWrite(self._processor, self._engine, self._random, self._caller, True, self.written)
             await halved([failure], patient.write, patient.refuse)
 
-    def _take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
+    def take(self, answer: AdvanceResult, results: Sequence[Result]) -> None:
+        """Record the answer to the write of these results."""
         self.written.append(answer)
         stored = [*results, *(ahead for result in results for ahead in result.ahead)]
         log_completed_steps(stored, lambda result: answer.has_completed(result.claim))

@@ -13,7 +13,8 @@ from tasker.dataclasses import dataclass
 from tasker.db.connection import Connection
 from tasker.db.sql_files import query
 from tasker.db.startup_wait import with_servers
-from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.calls import Engine
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.waiters import WaiterNotifications
 from tasker.engine.write_listeners import WriteListeners
 from tasker.errors import DatabaseError

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from time import monotonic
 from typing import Any, TypeVar
 
 from tasker.engine.retry import with_unknown_outcome
+from tasker.engine.states.step import StepState
 from tasker.errors import ResolutionError, UsageError
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze
 from tasker.execution.attempt.call import call_blocking
@@ -24,6 +25,8 @@ from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
+from tasker.simulation.children import CHILD, child_plan, children_outcome
+from tasker.simulation.gates import gates_of
 from tasker.simulation.mock_checks import Strictness, check_mocks
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
 from tasker.simulation.published import SimulatedEvent, events_of
@@ -55,8 +58,12 @@ class StepCalls:
         registry: HandlerRegistry | None = None,
         resources: Mapping[str, Any] | None = None,
         strictness: Strictness = "strict",
+        templates: Sequence[Plan] = (),
     ) -> None:
         self._plan, self._values, self._registry = plan, values, registry
+        self._templates, self._strictness, self._given = templates, strictness, resources
+        self._mocks_of_children = {name: mock for name, mock in mocks.items() if "/" in name}
+        mocks = {name: mock for name, mock in mocks.items() if "/" not in name}
         self._resources: Any = (
             resources if resources is None or hasattr(resources, "renew") else FakeResources(resources)
         )
@@ -69,6 +76,8 @@ class StepCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
         """Return the outcome of the step's next attempt; None for a wait that never ends."""
+        if step.plan.type.starts_children:
+            return self._children(task, step)
         if (wait := step.plan.wait) is not None:
             mock = self._mocks.get(step.name)
             return self._events(task, step, wait) if "events" in wait else decided(task, step, wait, mock)
@@ -93,6 +102,30 @@ class StepCalls:
         if not isinstance(ending, Snooze):
             self.events += events_of(attempt, ending)
         return AttemptOutcome(outcome_of(ending), takes)
+
+    def _children(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
+        """Return what the mock of a step with child tasks says, or what its simulated children come to."""
+        mock = self._mocks.get(step.name)
+        if isinstance(mock, Mock):
+            call = mock.call(step.calls)
+            one = {} if (step.plan.wait or {})["for_each"] else {"task_uuid": CHILD.format(1)}
+            outcome = call.failure if call.failure is not None else one | dict(call.result or {})
+            return AttemptOutcome(outcome, call.takes_ms)
+        child = child_plan(self._plan, step, self._templates)
+        ids = {"task_uuid": TASK, "correlation_id": CORRELATION}
+        return children_outcome(task, step, child, ids, self._run_child)
+
+    def _run_child(self, plan: Plan, values: Mapping[str, Any]) -> SimulatedTask:
+        prefix = f"{plan.name}/"
+        mocks = {
+            name.removeprefix(prefix) if name.startswith(prefix) else name: mock
+            for name, mock in self._mocks_of_children.items()
+            if name.startswith(prefix) or any(step.type.starts_children for step in plan.steps)
+        }
+        calls = StepCalls(plan, values, mocks, self._registry, self._given, self._strictness, self._templates)
+        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC), gates=gates_of(plan, values))
+        task.run()
+        return task
 
     def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
         """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
@@ -204,6 +237,7 @@ class StepCalls:
             inputs=step.batch,
             checkpoint={AGAIN_KEY: dict(step.again)} if step.again else None,
             failures=_failures_above(task, step),
+            outcome=task.phases.at_rest(),
             ends_at=None if left is None else monotonic() + left / 1000,
         )
         return Attempt(
@@ -242,6 +276,13 @@ class _NoWrites:
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any]:
         return {}
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        hint = f"mock {attempt.step.name!r}"
+        raise UsageError("a simulated run has no child tasks for `context.children`", hint=hint)
+
 
 def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:
     """Return an event as the result of a wait shows it; the first of several kinds that its schema fits."""
@@ -263,6 +304,9 @@ def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms:
 
 def _failures_above(task: SimulatedTask, step: SimulatedStep) -> dict[str, dict[str, Any]] | None:
     """Return the failures of the steps above without which the task went on, as a handler asks for them."""
+    if step.plan.is_late:  # it reads every failure
+        forward = (other for other in task.steps.values() if not other.plan.is_late)
+        return {other.name: _error_of(other) for other in forward if other.settled or other.state is StepState.ERROR}
     names = task.plan.above.of(step.plan.name)
     gone = [other for name in names for other in task.instances(name) if other.settled is not None]
     return {other.name: _error_of(other) for other in gone} or None

@@ -6,7 +6,7 @@ Handlers are not called, and inputs and conditions are not evaluated: what they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,9 +15,18 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
+from tasker.simulation.coverage import (
+    APPROVED,
+    FAILED,
+    Coverage,
+    Item,
+    branches_of,
+    decisions_of,
+    is_decided_by_persons,
+)
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sample
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
@@ -32,15 +41,7 @@ _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
 
 
-Failing = Callable[[int], Failure | None]
-"""Returns how an attempt fails, by its number; None: it does not."""
-
-
-def _once(attempt: int) -> Failure | None:
-    return _FAILURE if attempt == 1 else None
-
-
-def _always(attempt: int) -> Failure | None:
+def _for_good(attempt: int) -> Failure:
     return _PERMANENT
 
 
@@ -71,6 +72,8 @@ class Exploration:
     coverage: Coverage
     is_whole: bool
     """False if it stopped after the maximum number of runs."""
+    undone: Mapping[str, tuple[str, ...]]
+    """For each step whose failure starts a compensation, the steps that are then undone, in that order."""
 
 
 class _ForcedCalls:
@@ -79,16 +82,18 @@ class _ForcedCalls:
     `undecided` is the first step that was to decide and has no choice.
     """
 
-    def __init__(self, choices: Mapping[str, Choice], failing: Mapping[str, Failing]) -> None:
+    def __init__(self, choices: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
         self._choices, self._failing = choices, failing
         self.undecided: StepPlan | None = None
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that nothing comes in time
+        if step.plan.wait is not None:  # its failure is that nothing comes in time, or that children fail
             failure = self._failing[name](step.attempts) if name in self._failing else None
             if failure:
                 return AttemptOutcome(_PERMANENT)
+            if step.plan.type.starts_children:
+                return AttemptOutcome(sample(step.plan.result_schema))
             if is_decided_by_persons(step.plan) and name not in self._choices:
                 self.undecided = self.undecided or step.plan
                 return AttemptOutcome(next(choices(task.plan, step.plan)).result)
@@ -136,7 +141,12 @@ def explore(plan: Plan, origins: Mapping[str, str] | None = None, most_runs: int
     explorer = _Explorer(plan, Coverage(plan, origins or {}), most_runs)
     explorer.explore()
     return Exploration(
-        explorer.routes, explorer.runs, tuple(explorer.findings()), explorer.coverage, explorer.runs < most_runs
+        explorer.routes,
+        explorer.runs,
+        tuple(explorer.findings()),
+        explorer.coverage,
+        explorer.runs < most_runs,
+        explorer.undone,
     )
 
 
@@ -145,6 +155,7 @@ class _Explorer:
         self._plan, self.coverage, self._most_runs = plan, coverage, most_runs
         self.routes = self.runs = 0
         self._problems: dict[tuple[str, str], str] = {}
+        self.undone: dict[str, tuple[str, ...]] = {}
         self._joined: dict[str, int] = {}
         """Largest number of parents that a convergence had."""
 
@@ -168,23 +179,35 @@ class _Explorer:
             self._fail_on(chosen, names)
 
     def _fail_on(self, chosen: Mapping[str, Choice], names: list[str]) -> None:
-        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing.
-
-        So do the steps that only exist after such a failure.
-        """
+        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
         for name in names:
-            self._try(chosen, {name: _once})
-            task = self._try(chosen, {name: _always})
-            new = (
-                [] if task is None else [step.plan.name for step in task.steps.values() if step.plan.name not in names]
-            )
-            for other in dict.fromkeys(new):
-                self._try(chosen, {name: _always, other: _once})
-                self._try(chosen, {name: _always, other: _always})
+            self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._fail_below(chosen, name, names, self._try(chosen, {name: _for_good}))
         for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, _always))
+            self._try(chosen, dict.fromkeys(pair, _for_good))
 
-    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Failing]) -> SimulatedTask | None:
+    def _fail_below(
+        self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
+    ) -> None:
+        """Let the steps fail, too, that exist only because a step has failed; each compensation in one run only."""
+        if task is None:
+            return
+        if task.phases.outcome is not None:
+            undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+            undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+            self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
+        for further in {
+            step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in known
+        }.values():
+            if further.undoes is not None and Item(further.name, FAILED) in self.coverage.shown:
+                continue
+            self._try(chosen, {name: _for_good, further.name: lambda attempt: _FAILURE if attempt == 1 else None})
+            self._try(chosen, {name: _for_good, further.name: _for_good})
+
+    def _try(
+        self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
+    ) -> SimulatedTask | None:
+        """Run one way with failures; None once there were as many runs as are allowed."""
         if self.runs >= self._most_runs:
             return None
         self.runs += 1

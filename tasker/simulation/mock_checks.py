@@ -53,6 +53,8 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     is_event, is_vote = call.event is not None, call.vote is not None
     if is_vote or (step.wait is not None and step.wait.get("on") == "person"):
         return _problems_of_vote(step, call.vote)
+    if step.type.starts_children:
+        return [] if call.failure or call.result else [f"the mock of {step.name!r} says no result of its children"]
     if step.wait is not None and not is_event:
         return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
     if is_event:

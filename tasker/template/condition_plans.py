@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
+from tasker.template.effects import PURE
+from tasker.template.failure_words import FAIL_TASK
+from tasker.template.step_types import DEFAULT
 
 if TYPE_CHECKING:
     from tasker.template.plan import Plan, StepPlan
@@ -55,5 +58,28 @@ def steps_evaluated_below(plan: Plan) -> dict[str, tuple[StepPlan, ...]]:
     return below
 
 
+def steps_in_chains(plan: Plan) -> dict[str, StepPlan]:
+    """Return, by step, the only step below it, if a worker may run that one before the result above it is stored.
+
+    Both must be `pure`, or say nothing of their effect and have handlers that do. The step below depends on that step
+    alone, waits for nothing else, publishes no events, and its failure has no meaning of its own.
+    """
+    chains: dict[str, StepPlan] = {}
+    for step in plan.steps:
+        below = plan.dependents[step.name]
+        if len(below) != 1 or not _may_be_in_chain(step) or not _may_be_in_chain(following := plan.by_name[below[0]]):
+            continue
+        plain = following.on_failure == FAIL_TASK and following.circuit_breaker is None
+        if plain and len(following.depends_on) == 1 and not following.publishes_events and not _waits(following):
+            chains[step.name] = following
+    return chains
+
+
+def _may_be_in_chain(step: StepPlan) -> bool:
+    return step.effect in (None, PURE) and step.has_handler and step.type is DEFAULT and step.for_each is None
+
+
 def _waits(step: StepPlan) -> bool:
-    return bool(step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1)
+    return step.wait is not None or bool(
+        step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1
+    )

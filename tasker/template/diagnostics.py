@@ -109,6 +109,11 @@ ERRORS = {
     "T155": "A failure step that creates steps",
     "T156": "A step that depends on a failure step",
     "T170": "Unknown built-in step",
+    "T180": "A step that starts child tasks without their `template`",
+    "T181": "A key of child tasks on another step",
+    "T182": "Invalid number or share of tolerated failures",
+    "T183": "A key of a list of child tasks on a step with one, or a key of batches on child tasks",
+    "T184": "A template that starts itself",
     "T192": "Invalid name of a person who decides",
     "T193": "Invalid permission of those who decide",
     "T194": "A form without fields, or with `$ref`",
@@ -126,6 +131,8 @@ ERRORS = {
     "T222": "A transactional step in a child process",
     "T223": "An event of a pure step that the database does not store",
     "T224": "A transactional step that creates steps, or runs for each item of a list",
+    "T230": "A result_schema that does not fit the model with which a handler reads the result",
+    "T231": "An input_schema that does not fit the model with which a handler reads the input",
 }
 
 WARNINGS = {
@@ -147,6 +154,7 @@ WARNINGS = {
     "T084": "A variable that is not replaced",
     "T085": "A key that has no effect in this version",
     "T086": "A plugin whose rules cannot be asked",
+    "T232": "An input_schema that does not fit the type hints of a handler",
 }
 
 CODES = {**ERRORS, **WARNINGS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasker.template.attempt_keys import CIRCUIT_BREAKER, EFFECT, EXECUTION
+from tasker.template.child_keys import CHILD_KEYS
 from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.failure_keys import FAILURES_OF_STEPS, FAILURES_OF_TEMPLATES
 from tasker.template.foreign_keys import (
@@ -228,6 +229,7 @@ STEP = Mapping(
         Key("handler", HANDLER, "The code that runs the step; a step with `rules` or that waits has none."),
         *CONDITION_KEYS,
         *WAIT_KEYS,
+        *CHILD_KEYS,
         Key(
             "inputs",
             Inputs(),

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from tasker.expressions.path import place_text
+from tasker.template.child_keys import keys_of_children
 from tasker.template.compensations import UNDO
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
@@ -124,6 +125,8 @@ BATCH_KEYS = ("batch_size", "on_error")
 
 
 def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
+    if wait.get("on") == "task":
+        return keys_of_children(wait)
     seconds, until = wait.get("for_seconds"), wait.get("until")
     if "events" in wait:
         events = [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tasker.dataclasses import dataclass
 from tasker.template.ancestry import Ancestry
-from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below
+from tasker.template.condition_plans import ForEach, Rule, steps_evaluated_below, steps_in_chains
 from tasker.template.names import (
     BACKOFF_BASE_MS,
     BACKOFF_MULTIPLIER,
@@ -284,6 +284,11 @@ class Plan:
         return {name: tuple(children) for name, children in dependents.items()}
 
     @cached_property
+    def starts_children(self) -> bool:
+        """True if a step starts child tasks."""
+        return any(step.type.starts_children for step in self.steps)
+
+    @cached_property
     def roots(self) -> tuple[str, ...]:
         """Names of the steps without dependencies."""
         return tuple(step.name for step in self.steps if not step.depends_on)
@@ -316,6 +321,12 @@ class Plan:
         return {step.made_for: step.name for step in reversed(self.steps) if step.made_for is not None}
 
     evaluated_below = cached_property(steps_evaluated_below)
+    chains = cached_property(steps_in_chains)
+
+    @cached_property
+    def in_chains(self) -> frozenset[str]:
+        """Steps of `chains`."""
+        return frozenset((*self.chains, *(step.name for step in self.chains.values())))
 
     @cached_property
     def first_expanding(self) -> str | None:

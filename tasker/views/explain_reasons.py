@@ -36,6 +36,12 @@ REASONS: Final[Mapping[str, Reason]] = {
         "when the cause is fixed, run it again: tasker task {again}{db}",
         needs_somebody=True,
     ),
+    "unknown": Reason(
+        "runs only once, and the outcome of attempt {attempt} is unknown[: {error}]",
+        "find out whether it had its effect, then: tasker task step complete {task} {step} --result JSON{db}; or, "
+        "to run it again: tasker task step reset {task} {step}{db}",
+        needs_somebody=True,
+    ),
     "blocked": Reason(
         "waits for {parents}; {failed} cannot complete without an operator",
         "fix the cause, then retry the failed steps: tasker task retry {task}{db}",
@@ -54,7 +60,7 @@ REASONS: Final[Mapping[str, Reason]] = {
     ),
     "lost": Reason(
         "was running on worker {worker}, which is gone[: its lease expired at {lease_until}]",
-        "a sweep releases its claim within seconds, and it is retried unless `on_worker_lost: fail` forbids it",
+        "a sweep releases its claim within seconds, and it is retried unless `effect` or `on_worker_lost` forbids it",
         by_any_process=True,
     ),
     "retry": Reason(
@@ -110,6 +116,11 @@ REASONS: Final[Mapping[str, Reason]] = {
         "[; until {due_at}]",
         "it ends with the decision: tasker approval decide {task} {step} --approve{db}",
         needs_somebody=True,
+    ),
+    "waits_task": Reason(
+        "waits for {left} of {total} child tasks[; {running} run][; {failed} failed, {tolerated} tolerated]",
+        "they end first; to see them: tasker task children {task}{db}",
+        by_any_process=True,
     ),
     "wait_over": Reason(
         "waited until {due_at}, and its wait has not ended yet",

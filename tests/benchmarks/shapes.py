@@ -50,12 +50,26 @@ def adopt(registry: HandlerRegistry) -> None:
         registry.register(handler._handler_class.handler_name, handler._handler_class)
 
 
-def dag(steps: Mapping[str, Sequence[str]], name: str, handler: str) -> Plan:
+def dag(steps: Mapping[str, Sequence[str]], name: str, handler: str, effect: str = "") -> Plan:
     """A plan from step name to dependencies."""
     lines = [f"name: {name}", "namespace_name: bench", 'version: "1.0.0"', "steps:"]
     for step, parents in steps.items():
-        lines.append(f"  - {{name: {step}, handler: {handler}, dependencies: [{', '.join(parents)}]}}")
+        keys = f"name: {step}, handler: {handler}, dependencies: [{', '.join(parents)}]"
+        lines.append(f"  - {{{keys}, effect: {effect}}}" if effect else f"  - {{{keys}}}")
     return compiled("\n".join(lines))
+
+
+def family() -> tuple[Plan, Plan]:
+    """A step that starts a child task for each item of the input, and the template of these."""
+    parent = """
+name: parent
+namespace_name: bench
+version: "1.0.0"
+identity_strategy: always_unique
+steps:
+  - {name: children, type: task, template: child, for_each: {in: input.list}}
+"""
+    return compiled(parent), dag({"only": ()}, "child", NOOP)
 
 
 def compiled(text: str) -> Plan:
@@ -99,13 +113,15 @@ def conditions(count: int, name: str, handler: str) -> Plan:
     return compiled("\n".join(lines))
 
 
+LINEAR: Mapping[str, Sequence[str]] = {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}
 DIAMOND: Mapping[str, Sequence[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
 LEAVES: Mapping[str, Sequence[str]] = {"d": ["b"], "e": ["b"], "f": ["c"], "g": ["c"]}
 FORMS: Mapping[str, Callable[[str, str], Plan]] = {
     "linear3": partial(conditions, 0),
     "condition3": partial(conditions, 1),
     "conditions3": partial(conditions, 2),
-    "linear4": partial(dag, {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}),
+    "linear4": partial(dag, LINEAR),
+    "linear4_pure": partial(dag, LINEAR, effect="pure"),
     "diamond4": partial(dag, DIAMOND),
     "complex7": partial(dag, {**DIAMOND, "e": ["b"], "f": ["c"], "g": ["d", "e", "f"]}),
     "tree8": partial(dag, {"a": [], "b": ["a"], "c": ["a"], **LEAVES, "h": list(LEAVES)}),

@@ -22,8 +22,8 @@ from psycopg.rows import namedtuple_row
 from tasker.clock import new_task_uuid
 from tasker.db.connection import Statements
 from tasker.db.session import Rows
-from tasker.engine.calls import DEFAULT_RULES, shared_arguments
 from tasker.engine.exchange import CLAIM_BYTES
+from tasker.engine.fleet_rules import DEFAULT_RULES, shared_arguments
 from tasker.engine.states.step import STEP, StepState
 from tasker.engine.states.task import TASK, TaskState
 from tasker.template.plan import Plan

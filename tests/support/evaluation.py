@@ -1,4 +1,4 @@
-"""Where a task goes after a write that changed its steps (rule 10), as Python decides it; the SQL is held against it."""
+"""Where a task goes after a write that changed its steps (rule 10), as Python decides it: the SQL must be equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permission of a step's circuit breaker for one attempt."""
+"""The circuit breaker of a step around one attempt."""
 
 from __future__ import annotations
 

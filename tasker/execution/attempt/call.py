@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasker.errors import AuthenticationError
@@ -34,9 +35,12 @@ async def call_async(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     try:
         if attempt.resources is not None and not attempt.resources.are_made(handler.uses):
             await asyncio.to_thread(attempt.resources.acquire, handler.uses)  # it may wait for a provider of secrets
-        value = await handler.call(context_of(attempt, events))
-        limit, above = attempt.result_limit_bytes, attempt.dependency_results
-        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
+        if attempt.transaction is not None:
+            ending: Ending = await attempt.transaction.call_async(context_of(attempt, events), events.taken)
+        else:
+            value = await handler.call(context_of(attempt, events))
+            limit, above = attempt.result_limit_bytes, attempt.dependency_results
+            ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # SystemExit too: a handler must not end the worker
@@ -56,9 +60,12 @@ def call_blocking(attempt: Attempt, handler: ResolvedHandler) -> Ending:
     try:
         if handler.kind == "async":
             return _on_a_loop_of_its_own(call_async(attempt, handler))
-        value = handler.call(context_of(attempt, events))
-        limit, above = attempt.result_limit_bytes, attempt.dependency_results
-        ending: Ending = settle_return_value(value, attempt.step, handler.name, limit, above)
+        if attempt.transaction is not None:
+            ending: Ending = attempt.transaction.call(context_of(attempt, events), events.taken)
+        else:
+            value = handler.call(context_of(attempt, events))
+            limit, above = attempt.result_limit_bytes, attempt.dependency_results
+            ending = settle_return_value(value, attempt.step, handler.name, limit, above)
     except BaseException as error:
         ending = result_of_stopped(error, handler.name)
     finally:
@@ -166,4 +173,7 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         cancel_flag=attempt.cancel,
         events=events,
         resources=attempt.resources,
+        locks=None if attempt.locks is None else partial(attempt.locks, attempt),
+        starter=attempt.starter,
+        children=partial(attempt.writes.children, attempt) if attempt.plan.starts_children else None,
     )

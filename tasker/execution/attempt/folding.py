@@ -29,11 +29,11 @@ def with_evaluated_dependents(attempt: Attempt, result: Result, growths: Growths
 def _evaluated(attempt: Attempt, result: Result, growths: Growths) -> Iterator[Result]:
     if result.success is None:
         return
-    results = _with_result(attempt, result.success)
+    results = with_result(attempt, result.success)
     for step in attempt.plan.evaluated_below[attempt.step.name]:
         if (number := step_number(attempt.plan, step.name, growths)) is None:
             continue
-        claim, started = _claim(attempt.claim, step, number), monotonic()
+        claim, started = claim_ahead(attempt.claim, step, number), monotonic()
         try:
             outcome = evaluate(replace(attempt, claim=claim, step=step, dependency_results=results, inputs=None))
         except Exception:  # a defect: the step fails by itself, and not with it the step above
@@ -42,7 +42,7 @@ def _evaluated(attempt: Attempt, result: Result, growths: Growths) -> Iterator[R
             yield Result(claim, attempt.plan, round((monotonic() - started) * 1000), outcome)
 
 
-def _with_result(attempt: Attempt, success: Success) -> CopyOnRead:
+def with_result(attempt: Attempt, success: Success) -> CopyOnRead:
     """Return the results that the dependents read: those above the step, and its own as it will be stored."""
     above, name, own = attempt.dependency_results, attempt.claim.name, list[Any]()
 
@@ -56,7 +56,7 @@ def _with_result(attempt: Attempt, success: Success) -> CopyOnRead:
     return CopyOnRead(dict.fromkeys((*above, name)), read)
 
 
-def _claim(claim: Claim, step: StepPlan, number: int) -> Claim:
+def claim_ahead(claim: Claim, step: StepPlan, number: int) -> Claim:
     """Return the claim that the dependent would have at its first attempt."""
     return replace(
         claim,

@@ -58,14 +58,16 @@ from tasker.metrics import Histogram, summed
 from tasker.resilience.breakers import Breakers
 from tasker.settings.queues import HandlerDispatch
 from tasker.template.condition_plans import ForEach
-from tasker.template.effects import ONCE
+from tasker.template.effects import ONCE, TRANSACTIONAL
 from tasker.template.error_rules import ErrorOverride
 
 if TYPE_CHECKING:
+    from tasker.execution.attempt.transactions import HandlerTransactions
     from tasker.execution.modes.subprocess_pool import SubprocessExecutor
     from tasker.execution.slots import Slots
     from tasker.handlers.registry.registry import HandlerRegistry
     from tasker.resources.registry import ResourceRegistry
+    from tasker.template.plan import Plan, StepPlan
 
 
 REFUSED = "its checkpoint was refused"
@@ -93,6 +95,8 @@ class AttemptRunner:
 
     resources: ResourceRegistry | None = None
     """Resources that handlers use; None without any."""
+    make_transactions: Callable[[], HandlerTransactions] | None = None
+    """Returns the transactions of handlers; None where steps are run without an engine."""
 
     def __init__(
         self,
@@ -119,6 +123,15 @@ class AttemptRunner:
         self._processes: SubprocessExecutor | None = None
         self._running: set[Attempt] = set()
         self._idle, self._closing, self._guarded = asyncio.Event(), False, False
+
+    def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
+        """Return the effect of a step: that of the template, or what its handler declares here."""
+        if step.effect is not None:
+            return step.effect
+        try:
+            return self._registry.of_step(step, plan.id).effect
+        except ResolutionError:
+            return None
 
     @property
     def leaked_threads(self) -> int:
@@ -156,10 +169,8 @@ class AttemptRunner:
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields.
 
-        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd` when
-        there is nothing to report: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this
-        worker has no such handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's
-        circuit breaker is open).
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`,
+        such as `ClaimReleased` if this worker has no such handler, closes, or has no thread or child process for it.
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
@@ -176,11 +187,14 @@ class AttemptRunner:
         try:
             resolved = self._resolve(attempt)
             ending = await self._call(*resolved) if isinstance(resolved, tuple) else resolved
+            transaction = resolved[0].transaction if isinstance(resolved, tuple) else None
             # The return value of a handler that was stopped may be half of its work.
             stopped = attempt.cancel.end_of(attempt.claim)
             if isinstance(stopped, ClaimReleased) and attempt.cancel.began and attempt.step.effect == ONCE:
                 ending, stopped = interrupted(attempt), None
             end = stopped or self._settle(attempt, ending, started)
+            if transaction is not None:
+                end = await transaction.settled(end)
             return end
         finally:
             if breaker is not None:
@@ -238,14 +252,20 @@ class AttemptRunner:
         if problem := handler.problem(attempt.step):
             return role_mismatch(handler.name, *problem)
         if attempt.step.inputs is None or attempt.step.for_each is not None:  # each item has its own inputs
-            return attempt, handler
+            return self._in_transaction(attempt, handler), handler
         from tasker.handlers.step_inputs import mapped_inputs  # needed for steps with expressions only
 
         read = attempt.claim, attempt.task_context, attempt.dependency_results
         inputs = mapped_inputs(attempt.plan, attempt.step, *read)
         if isinstance(inputs, Failure):
             return make_storable(replace(inputs, handler=handler.name))
-        return replace(attempt, inputs=inputs), handler
+        return self._in_transaction(replace(attempt, inputs=inputs), handler), handler
+
+    def _in_transaction(self, attempt: Attempt, handler: ResolvedHandler) -> Attempt:
+        """Return the attempt with the transaction of its handler, if its effect is `transactional`."""
+        if (attempt.step.effect or handler.effect) != TRANSACTIONAL or self.make_transactions is None:
+            return attempt
+        return replace(attempt, transaction=self.make_transactions().of(attempt, handler))
 
     async def _call(self, attempt: Attempt, handler: ResolvedHandler) -> Ending | ClaimLost:
         """Call the handler until it has an outcome, over as many checkpoints as it yields.
@@ -305,7 +325,7 @@ class AttemptRunner:
 
     def _mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         """Return the function that calls the handler: on the loop, in a thread, or in a child process."""
-        if not _needs_isolation(attempt, handler):
+        if attempt.transaction is not None or not _needs_isolation(attempt, handler):
             return self._chosen_mode(attempt, handler)
         listeners.warning("step_isolated", attempt.claim)
         return self._isolated
@@ -341,9 +361,9 @@ class AttemptRunner:
             return self._snoozed(attempt, ending, started)
         if isinstance(ending, Suspension):
             return ClaimSuspended(attempt.claim, "", ending)
-        milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
+        milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Failure):
             if attempt.step.effect == ONCE and attempt.cancel.began and ending.error_type in UNKNOWN_OUTCOMES:
                 ending = with_unknown_outcome(ending, {"worker": attempt.claim.worker})

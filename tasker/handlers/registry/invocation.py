@@ -17,7 +17,7 @@ from tasker.handlers.function_handlers import FunctionHandler, handler_class
 from tasker.handlers.handler_roles import HandlerRole
 from tasker.handlers.registry.discovery import STATE, file_of, import_module, load_file
 from tasker.handlers.registry.resolver import HandlerDefinition
-from tasker.template.effects import EFFECTS
+from tasker.template.effects import EFFECTS, TRANSACTIONAL
 from tasker.template.plan import StepPlan, TemplateId
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def resources_used_by(target: Any) -> frozenset[str]:
     target = getattr(target, "_handler_class", target)
     function = getattr(target, "function", target)
     declared = declared_resources(function) if inspect.isfunction(function) else {}
-    return frozenset((*getattr(target, "uses", ()), *declared.values()))
+    transaction = getattr(target, "transaction", None)
+    opened = (transaction,) if isinstance(transaction, str) else ()
+    return frozenset((*getattr(target, "uses", ()), *declared.values(), *opened))
 
 
 def to_handler(resolved: Any, name: str) -> Any:
@@ -185,6 +187,8 @@ class ResolvedHandler:
     """Resources that the handler declares."""
     effect: str | None = None
     """Effect that the handler declares; None: any."""
+    transaction: str | None = None
+    """Resource that opens the transactions of the handler; None: connections to Tasker's database."""
 
     def problem(self, step: StepPlan) -> tuple[str, str] | None:
         """Return the problem of this handler with a step of this type and effect, and its fix; None if it fits."""
@@ -197,6 +201,8 @@ def effect_problem(declared: str | None, step: StepPlan) -> tuple[str, str] | No
 
     The template decides. Whoever finds a lost worker has only the template, so `once` must be in it.
     """
+    if TRANSACTIONAL in (declared, step.effect) and (reason := _not_transactional(step)):
+        return f"is transactional, and {reason}", "put the transaction into another step"
     if declared is None or declared == step.effect:
         return None
     if declared not in EFFECTS:
@@ -206,6 +212,15 @@ def effect_problem(declared: str | None, step: StepPlan) -> tuple[str, str] | No
     says = f"says `effect: {step.effect}`" if step.effect else "does not say so"
     problem = f"has the effect `{declared}`, and the template of `{step.name}` {says}"
     return problem, f"write `effect: {declared}` for `{step.name}` in the template"
+
+
+def _not_transactional(step: StepPlan) -> str | None:
+    """Return why a step cannot be completed by a transaction of its handler; the compiler knows only the template."""
+    if step.execution == "process":
+        return f"`{step.name}` runs in a child process, which has no connection of the worker"
+    if step.for_each is not None:
+        return f"an instance of `{step.name}` runs several items"
+    return f"`{step.name}` creates steps" if step.type.expands else None
 
 
 def resolve_for(plan_step: StepPlan, registry: HandlerRegistry, template: TemplateId | None = None) -> ResolvedHandler:
@@ -231,8 +246,17 @@ def resolved(
     call = entry if getattr(target, "reuse_instance", True) else _call_fresh(fresh)
     name = f"{source.file or source.module}:{source.qualname}.{method}"
     role = getattr(target, "handler_role", None) if method == "call" else None
-    effect = getattr(target, "effect", None)
-    return ResolvedHandler(_kind(entry), call, name, source, made_here, role, resources_used_by(target), effect)
+    return ResolvedHandler(
+        _kind(entry),
+        call,
+        name,
+        source,
+        made_here,
+        role,
+        resources_used_by(target),
+        getattr(target, "effect", None),
+        getattr(target, "transaction", None),
+    )
 
 
 def _kind(entry: Callable[..., Any]) -> HandlerKind:

@@ -114,6 +114,10 @@ OF_THE_FLEET: Catalogue = {
     "tasker_steps_suspended": Described(
         "gauge", "Steps that wait in progress without a worker; counted to 100000.", ("kind",)
     ),
+    "tasker_fan_outs_open": Described("gauge", "Steps that wait for child tasks; counted to 100000."),
+    "tasker_child_tasks": Described(
+        "gauge", "Child tasks of these steps, by what became of them: waiting, running, succeeded, failed.", ("state",)
+    ),
     "tasker_incoming_events_unrouted": Described(
         "gauge", "Incoming events that were not compared with waits yet; counted to 100000.", ("namespace",)
     ),

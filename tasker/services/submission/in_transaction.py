@@ -17,7 +17,7 @@ from tasker.db.caller_transaction import CallerTransaction, as_portable, call_in
 from tasker.db.connection import Statements
 from tasker.db.sql_files import query
 from tasker.engine.answers import SubmitAnswer
-from tasker.engine.calls import DEFAULT_RULES, shared_arguments
+from tasker.engine.fleet_rules import DEFAULT_RULES, shared_arguments
 from tasker.engine.plans import FIND, not_registered, registration, require_registered, stored_plan
 from tasker.errors import DuplicateTask, TaskerError, UsageError
 from tasker.json_values import to_json

@@ -19,7 +19,7 @@ def keys_fit_the_effect(graph: DependencyGraph) -> None:
 
 
 def _check_once(step: StepDraft) -> None:
-    hint = "remove it; an operator decides with `tasker task step complete` or `retry`"
+    hint = "remove it; after an unknown outcome an operator decides (`tasker task step complete` or `reset`)"
     if step.reading.has(*step.path, "retry"):
         message = f"`{step.name}` runs once, and has `retry`"
         step.report("T220", message, step.reading.key(*step.path, "retry"), hint)

@@ -47,7 +47,7 @@ def _check_keys(step: StepDraft) -> None:
             hint = f"write {write}" if step.type.is_plain else f"add a step with {write} before it"
             step.report("T141", message, step.reading.key(*step.path, key), hint)
     for key in WITHOUT_WORKER if waits else ():
-        if step.reading.has(*step.path, key) and not (key == "inputs" and waits == "person"):  # which it shows
+        if step.reading.has(*step.path, key) and not (key == "inputs" and waits in ("person", "task")):
             message = f"`{key}` has no effect on a {step.type} step, which no worker runs"
             step.report("T141", message, step.reading.key(*step.path, key), "remove it")
 

@@ -33,6 +33,7 @@ from tasker.server.application import described
 from tasker.server.sockets import HttpServer
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, order
+from tests.support.deployments import REFUND, token_of_refund
 
 NOBODY = "01900000-0000-7000-8000-000000000000"
 
@@ -145,6 +146,8 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.get_template_graph(*one, format="text"),
         client.validate_template(*one),
         client.register_templates(ORDERS, validate_only=True),
+        client.plan_templates(ORDERS),
+        client.apply_templates(REFUND, token_of_refund()),
         client.create_schedule(NIGHTLY, {"cron": "0 2 * * *", "context": {"amount": 1}}),
         client.list_schedules(namespace="shop"),
         client.get_schedule(NIGHTLY),

@@ -17,7 +17,7 @@ from tasker.app.orchestrator_assembly import orchestrator_process
 from tasker.app.preparation import prepare
 from tasker.clock import new_task_uuid
 from tasker.db.connection import Connection
-from tasker.engine.calls import DEFAULT_RULES, FleetRules
+from tasker.engine.fleet_rules import DEFAULT_RULES, FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.errors import NotStorable, UsageError
 from tasker.messaging.listening_modes import ORCHESTRATOR_EVENTS, DeploymentMode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tasker.engine.calls import DEFAULT_RULES, shared_arguments
+from tasker.engine.fleet_rules import DEFAULT_RULES, shared_arguments
 from tests.support.world.parts import Attempt, Worker
 from tests.support.world.world import World
 

@@ -11,9 +11,10 @@ from uuid import uuid4
 import pytest
 
 from tasker.db.connection import DataRefused
-from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.calls import Engine
 from tasker.engine.changes import StepChange
 from tasker.engine.exchange import CompletingWorker, Result
+from tasker.engine.fleet_rules import FleetRules
 from tasker.errors import DatabaseUnavailable
 from tasker.handlers.claims import Claim, Success
 from tasker.json_values import JsonText

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasker.clock import BackoffPolicy
-from tasker.engine.calls import FleetRules
+from tasker.engine.fleet_rules import FleetRules
 from tasker.errors import DatabaseError
 from tasker.process import heartbeat
 from tasker.process.connections import Engines

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tasker.app.configured import UNCONFIGURED
-from tasker.engine.calls import FleetRules
 from tasker.engine.expansion.choices import ExpansionLimits
+from tasker.engine.fleet_rules import FleetRules
 from tasker.execution.attempt.capacity import CapacityWaits
 from tasker.execution.settings import WorkerSettings
 from tasker.messaging.listening_modes import EventSettings

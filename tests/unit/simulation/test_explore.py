@@ -16,7 +16,8 @@ from tests.unit.simulation.test_simulate import plan_with
 EXAMPLES = sorted((Path(__file__).parents[3] / "workflows").glob("*/workflow.yaml"))
 
 SIMULATED = {
-    *("effect", "on_failure", "run_on_failure", "handles", "limits", "circuit_breaker", "publishes_events"),
+    *("effect", "on_failure", "run_on_failure", "handles", "at_rest", "undoes", "limits", "circuit_breaker"),
+    "publishes_events",
     *("name", "type", "handler", "ordinal", "level", "depends_on", "static", "retry", "inherits", "timeout_seconds"),
     *(
         "delay_seconds",

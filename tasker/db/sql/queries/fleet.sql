@@ -34,6 +34,15 @@ select 'tasker_steps_suspended', 'kind', tasker.wait_word(w.kind), count(*)
 from (select x.kind from tasker.step_waits x where x.ended_at is null limit 100000) w
 group by tasker.wait_word(w.kind)
 union all
+select 'tasker_fan_outs_open', null, null, count(*)
+from (select from tasker.fan_outs f where f.state <> 'c' limit 100000) f
+union all
+select 'tasker_child_tasks', 'state', c.state, sum(c.number)
+from (select x.* from tasker.fan_outs x where x.state <> 'c' limit 100000) f
+cross join lateral (values ('waiting', f.total - f.started), ('running', f.running),
+  ('succeeded', f.succeeded), ('failed', f.failed)) c (state, number)
+group by c.state
+union all
 select 'tasker_incoming_events_unrouted', 'namespace', ns.name, count(*)
 from (select x.namespace_id from tasker.incoming_events x where x.routed_at is null limit 100000) e
 join tasker.task_namespaces ns using (namespace_id) group by ns.name

@@ -46,6 +46,17 @@ def test_what_waits_for_a_failed_step_says_that_it_never_runs_by_itself(told: To
     assert told.task(task).needs_somebody
 
 
+def test_step_that_runs_once_with_an_unknown_outcome_says_what_an_operator_decides(told: Told) -> None:
+    task, claims = told.lab.running(told.lab.chain(1))
+    told.lab.one.advance(fail(claims["s0"], e={"message": "lost", "error_type": "outcome_unknown"}))
+
+    assert told.sentence(task, "s0") == "runs only once, and the outcome of attempt 1 is unknown: outcome_unknown: lost"
+    remedy = told.one(task, "s0").remedy()
+    assert f"tasker task step complete {task} s0 --result JSON" in remedy
+    assert remedy.endswith(f"tasker task step reset {task} s0")
+    assert told.task(task).needs_somebody
+
+
 def test_a_running_step_says_where_since_when_and_how_long(told: Told) -> None:
     at_work(told.lab.one, "w1")
     task, _ = told.lab.running(told.lab.chain(1))

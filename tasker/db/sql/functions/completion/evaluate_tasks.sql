@@ -17,7 +17,8 @@ $$;
 create or replace function tasker.starts_compensation(p_task uuid) returns boolean
 language sql stable as $$
   select coalesce(bool_or(ts.gates & 8192 <> 0), false)
-    and not coalesce(bool_or(ts.on_worker_lost = 'fail' and f.error_type = 'worker_lost'), false)
+    and not coalesce(bool_or(ts.on_worker_lost = 'fail' and f.error_type in ('worker_lost',
+      'outcome_unknown')), false)
   from tasker.workflow_steps s
   join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
   left join lateral (select x.error->>'error_type' as error_type from tasker.step_failures x
@@ -69,7 +70,8 @@ $$;
 -- Locks: tasks. The caller has locked them.
 -- p_args: on_blocked, worker, note, dead_letters, and what begin_phase needs.
 -- Returns: for the tasks that ended with this write {finished: {task: final state}, at: time, waiters: {task:
---   waiter to notify}}, and what begin_phase returns; null if there is neither.
+--   waiter to notify}, begins_in_ms: 0 if a step waits for such an end}, and what begin_phase returns; null
+--   if there is neither.
 create or replace function tasker.evaluate_tasks(p_changes tasker.task_change[], p_args jsonb,
   p_now timestamptz) returns jsonb
 language plpgsql as $$
@@ -80,6 +82,7 @@ declare
   v_troubled uuid[];
   v_from text[];
   v_told uuid[];    -- those whose end is an event
+  v_children uuid[];   -- those for whose end a step waits
   v_dated uuid[];   -- with a deadline: those that ended, and those that continue
   v_resting jsonb;   -- by task: the phase that begins
   v_begun jsonb;
@@ -130,8 +133,9 @@ begin
     array_agg(m.task_uuid) filter (where m.path <> '' and m.gates & 256 <> 0
       and (m.complete or tasker.task_is_final(m.from_state))),
     array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 512 <> 0),
-    jsonb_object_agg(m.task_uuid, m.next_phase) filter (where m.next_phase is not null)
-  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told, v_resting
+    jsonb_object_agg(m.task_uuid, m.next_phase) filter (where m.next_phase is not null),
+    array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 128 <> 0)
+  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told, v_resting, v_children
   from moved m where m.complete or tasker.task_is_blocked(m.state) or m.gates & 256 <> 0
     or m.next_phase is not null;
   if v_dated is not null then
@@ -139,6 +143,9 @@ begin
   end if;
   if v_told is not null then
     perform tasker.write_task_events(v_told, p_now);
+  end if;
+  if v_children is not null then
+    perform tasker.write_child_ends(v_children);
   end if;
   if v_troubled is not null and coalesce((p_args->>'dead_letters')::boolean, true) then
     perform tasker.dlq_failed(v_troubled, v_from, p_now);
@@ -149,6 +156,9 @@ begin
   v_ended := case when v_waiters is not null then jsonb_build_object('finished', v_finished, 'at', p_now,
       'waiters', v_waiters)
     when v_finished is not null then jsonb_build_object('finished', v_finished, 'at', p_now) end;
+  if v_children is not null then
+    v_ended := coalesce(v_ended, '{}') || '{"begins_in_ms": 0}';
+  end if;
   return case when v_begun is null then v_ended else tasker.merged_ends(v_begun, coalesce(v_ended, '{}')) end;
 end
 $$;

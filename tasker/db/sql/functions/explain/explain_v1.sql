@@ -130,7 +130,8 @@ as $$
     select o.*, case
       when o.settled = 's' then 'skipped' when o.settled is not null then 'tolerated'
       when tasker.step_is_done(o.state) or o.state = 'cancelled' then 'ended'
-      when o.state = 'error' then 'failed'
+      when o.state = 'error' then
+        case when o.error->>'error_type' = 'outcome_unknown' then 'unknown' else 'failed' end
       when o.parents->'failed' <> 'null' then 'blocked'
       when o.unmet > 0 then 'waits'
       when tasker.step_is_parked(o.state) then case
@@ -169,7 +170,7 @@ as $$
       when j.reason = 'skipped' then jsonb_build_object('failed', (
         select jsonb_build_array(x.metadata->>'because') from tasker.step_moves x
         where x.workflow_step_uuid = j.workflow_step_uuid and x.sort_key = j.sort_key))
-      when j.reason in ('retry', 'failed', 'overdue', 'tolerated')
+      when j.reason in ('retry', 'failed', 'unknown', 'overdue', 'tolerated')
         then jsonb_build_object('error_type', j.error->>'error_type',
         'message', j.error->>'message', 'final', j.error->>'final', 'attempt', j.attempts,
         'max_attempts', j.max_attempts)
@@ -265,10 +266,10 @@ as $$
     from task t join tasker.timers m on m.subject = t.task_uuid and m.kind = 'd'
     where t.gates & 256 <> 0 and t.step is null
   ), numbered as (
-    select e.*, row_number() over (order by array_position(array['failed', 'blocked', 'lost', 'overrun',
-        'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
+    select e.*, row_number() over (order by array_position(array['failed', 'unknown', 'blocked', 'lost',
+        'overrun', 'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'not_waiting',
-        'wait_over', 'waits_event', 'waits_person', 'waits_time', 'scheduled',
+        'wait_over', 'waits_event', 'waits_person', 'waits_task', 'waits_time', 'scheduled',
         'debounced', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused',
       e.reason) as nth
     from every e

@@ -19,6 +19,12 @@ language sql stable as $$
           and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token
           order by x.at desc limit 1))
       from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token)
+    when p_reason = 'waits_task' then coalesce((
+      select jsonb_build_object('total', f.total, 'left', f.total - f.succeeded - f.failed,
+        'running', nullif(f.running, 0), 'failed', nullif(f.failed, 0), 'tolerated', f.tolerated)
+      from tasker.fan_outs f
+      where f.workflow_step_uuid = s.workflow_step_uuid and f.token = s.claim_token),
+      '{"total": "its", "left": "all"}')
     when p_reason = 'waits_person' then (
       select jsonb_build_object('due_at', s.due_at, 'quorum', ts.wait->'quorum',
         'approvals', count(*) filter (where v.decision = 'approved'),
@@ -29,7 +35,7 @@ language sql stable as $$
       from tasker.step_waits w left join tasker.approval_votes v
         on v.workflow_step_uuid = w.workflow_step_uuid and v.token = w.token
       where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token group by w.approvers)
-    when p_reason in ('retry', 'failed', 'tolerated', 'overdue', 'deferred', 'snoozed') then
+    when p_reason in ('retry', 'failed', 'unknown', 'tolerated', 'overdue', 'deferred', 'snoozed') then
       jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts, 'due_at', s.due_at)
     when p_reason in ('running', 'overrun', 'lost')
       then jsonb_build_object('attempt', s.attempts, 'max_attempts', s.max_attempts,

@@ -1,6 +1,6 @@
--- Retries a failed task as an operator action: resets every step in `error`, in one transaction. Lost steps
--- that may run only once (effect: once, on_worker_lost: fail) are left: the effect of their attempt is unknown, so an
--- operator must name them.
+-- Retries a failed task as an operator action: resets every step in `error`, in one transaction. Steps that
+-- may run only once (effect: once, on_worker_lost: fail) and whose outcome is unknown are left: an operator
+-- must name them.
 -- Locks: task, then as advance_v1.
 -- p_args: {task, n}.
 -- Returns: as advance_v1, with the previous state of the task and the names of the steps, {state, reset,

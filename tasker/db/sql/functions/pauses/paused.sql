@@ -1,5 +1,5 @@
--- The pauses of a step: of its namespace, its template, its step in the template, its task. For a step that
--- is not created yet p_task is null.
+-- The pauses of a step: of its namespace, its template, its step in the template, its task, and of the tasks
+-- for which its task runs (tasker.waiting_parents). For a step that is not created yet p_task is null.
 create or replace function tasker.pauses_of(p_namespace int, p_template int, p_ordinal int, p_task uuid)
 returns setof tasker.pauses
 language sql stable as $$
@@ -9,6 +9,22 @@ language sql stable as $$
       join tasker.named_tasks nt using (named_task_uuid) where t.template_id = p_template))
     and (p.step is null or p.step = (select ts.name from tasker.template_steps ts
       where ts.template_id = p_template and ts.ordinal = p_ordinal))
+  union all
+  select p.* from tasker.pauses p
+  where p.task_uuid = any (tasker.waiting_parents(p_task)) and p.template is null and p.step is null
+$$;
+
+-- The tasks above a child task of which a step waits for it, or for a task above it.
+create or replace function tasker.waiting_parents(p_task uuid) returns uuid[]
+language sql stable as $$
+  with recursive parents (task, n) as (
+    select l.parent_task, 1 from tasker.task_links l where l.child_uuid = p_task
+      and (select t.gates & 128 <> 0 from tasker.tasks t where t.task_uuid = p_task)
+    union all
+    select l.parent_task, p.n + 1 from parents p join tasker.task_links l on l.child_uuid = p.task
+    where (select t.gates & 128 <> 0 from tasker.tasks t where t.task_uuid = p.task)
+  )
+  select array(select p.task from parents p)
 $$;
 
 -- Those of the steps that are paused. The pauses are share-locked until the caller commits: resume_v1 waits,

@@ -11,8 +11,9 @@ import pytest
 
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.handlers.claims import Failure, Success, Verdict
 from tasker.json_values import JsonText

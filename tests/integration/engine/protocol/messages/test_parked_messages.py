@@ -15,8 +15,9 @@ import pytest
 
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, CompletingWorker
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.errors import BackendUnavailable, DatabaseError, DatabaseUnavailable, StatementTimeout
 from tasker.messaging.backends import load_backend

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from tasker.db.connection import Connection
-from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.calls import Engine
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.errors import BackendUnavailable, MessagingError
 from tasker.messaging.backends import load_backend

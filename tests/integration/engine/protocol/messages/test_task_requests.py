@@ -13,8 +13,9 @@ import pytest
 from tasker.clock import Clock, new_task_uuid
 from tasker.db.channel import DatabaseChannel
 from tasker.db.connection import Connection
-from tasker.engine.calls import Engine, FleetRules
+from tasker.engine.calls import Engine
 from tasker.engine.exchange import CompletingWorker
+from tasker.engine.fleet_rules import FleetRules
 from tasker.engine.plans import PlanStore
 from tasker.messaging.backends import load_backend
 from tasker.messaging.service import MessagingService
