@@ -90,7 +90,7 @@ class _ForcedCalls:
     `undecided` is the first step that was to decide and has no choice.
     """
 
-    def __init__(self, choices: Mapping[str, Choice], failing: Mapping[str, Failing]) -> None:
+    def __init__(self, choices: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
         self._choices, self._failing = choices, failing
         self.undecided: StepPlan | None = None
 

@@ -26,7 +26,7 @@ from tasker.handlers.claims import Failure, RetryTimes
 from tasker.simulation.gates import Gates
 from tasker.simulation.phases import Phases
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
-from tasker.simulation.times import end_of_wait, start_of
+from tasker.simulation.times import start_of, wait_ends
 from tasker.template.failure_words import SKIPPED
 from tasker.template.plan import Plan
 
@@ -62,9 +62,8 @@ class SimulatedTask:
     ) -> None:
         self.plan, self.values, self.at = plan, values, at
         self.steps: dict[str, SimulatedStep] = {}
-        self.state, self.path = _T.PENDING, [_T.PENDING]
-        self.phases = Phases(plan, self.steps)
-        self.now, self.warnings = 0, list[str]()
+        self.state, self.path, self.now = _T.PENDING, [_T.PENDING], 0
+        self.phases, self.warnings = Phases(plan, self.steps), list[str]()
         self._call, self._random, self._limits = call, random, limits
         self._free = slots if slots is not None else MOST_ATTEMPTS
         self._of_template: dict[str, list[SimulatedStep]] = {}
@@ -128,7 +127,7 @@ class SimulatedTask:
         for step in steps:
             placed += 1
             step.ready_ms = self.now if step.ready_ms is None else step.ready_ms
-            begins = self._begins_at(step)
+            begins = start_of(step.plan, self)
             if isinstance(begins, Failure):
                 self._fail_unstarted(step, begins)
             elif begins > self.now:
@@ -152,22 +151,13 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        now = self.at + timedelta(milliseconds=self.now)
+        began = self.at + timedelta(milliseconds=self.now)
         alone = not step.plan.is_ended_by_others
-        ends = end_of_wait(step.plan.wait, now, self.values, self.steps) if alone else self._call(self, step)
+        ends = wait_ends(step.plan.wait, began, self.values, self.steps) if alone else self._call(self, step)
         if ends is None:
             return
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
-
-    def _begins_at(self, step: SimulatedStep) -> int | Failure:
-        """Return the time before which the step does not start, or why it never does."""
-        begins = start_of(step.plan, self.now, self.at, self.values, self.steps)
-        if isinstance(begins, str):
-            return Failure(begins, "not_a_time", retryable=False)
-        if begins > self.now and (left := self.left_ms) is not None and begins - self.now >= left:
-            return Failure("it would start after the deadline of the task", "deadline_too_near", retryable=False)
-        return begins
 
     def _fail_unstarted(self, step: SimulatedStep, failure: Failure) -> None:
         def fail() -> None:
@@ -185,7 +175,7 @@ class SimulatedTask:
             step = self._ready.popleft()
             if step.state is not _S.PENDING:
                 continue
-            if self._gates is not None and not self._may_begin(step, refused):
+            if self._gates is not None and not self._may_begin(step, self._gates, refused):
                 continue
             self._free -= 1
             self._begin_attempt(step, _CLAIM)
@@ -197,12 +187,11 @@ class SimulatedTask:
                 lambda step=step, outcome=outcome, number=number: self._end(step, outcome, number),  # type: ignore[misc]
             )
 
-        self._ready.extend(refused)
+        self._ready.extendleft(reversed(refused))
 
-    def _may_begin(self, step: SimulatedStep, refused: list[SimulatedStep]) -> bool:
+    def _may_begin(self, step: SimulatedStep, gates: Gates, refused: list[SimulatedStep]) -> bool:
         """Return whether limits and circuit breakers let a step begin; `refused` gets it if it stays ready."""
-        assert self._gates is not None
-        refusal = self._gates.refusal(step, self.steps, self.now)
+        refusal = gates.refusal(step, self.steps, self.now)
         if refusal is None:
             return True
         if refusal.failure is not None:
