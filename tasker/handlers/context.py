@@ -12,12 +12,11 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError, UsageError
 from tasker.handlers.again import GoingOn
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
-from tasker.handlers.locking import Locking
+from tasker.handlers.lending import Lending
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
@@ -27,6 +26,7 @@ from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
+    from tasker.handlers.child_pages import ReadPage
     from tasker.handlers.locks import LockCalls
 
 
@@ -46,7 +46,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, Model):
+class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Lending, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -77,6 +77,7 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
     _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
     _transaction: Any = PrivateAttr(None)
     _starter: TaskStarter | None = PrivateAttr(None)
+    _children: ReadPage | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -95,6 +96,7 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
         resources: Mapping[str, Any] | None = None,
         locks: Callable[[], LockCalls] | None = None,
         starter: TaskStarter | None = None,
+        children: ReadPage | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -132,6 +134,7 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
                 "_locks": locks,
                 "_transaction": None,
                 "_starter": starter,
+                "_children": children,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -214,39 +217,6 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
         """
         left = None if self._claim is None else self._claim.seconds_left(monotonic())
         return None if left is None else max(0.0, left)
-
-    def resource(self, name: str) -> Any:
-        """Return the client of a resource of the worker (`[resources.NAME]`); it is made at its first use.
-
-        It is shared with other attempts: do not close it. Declare `@uses(db="orders")`, or `uses = ("orders",)` on a
-        class, so that only workers take the step that have the resource. Raises a retryable error without one.
-        """
-        if self._resources is not None and name in self._resources:
-            return self._resources[name]
-        has = ", ".join(sorted(self._resources or ())) or "none"
-        raise RetryableError(
-            f"this worker has no resource `{name}`; it has: {has}",
-            error_code="resource_missing",
-            hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
-        )
-
-    @property
-    def transaction(self) -> Any:
-        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
-
-        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
-        `UsageError` in a step with another effect.
-        """
-        if self._transaction is None:
-            raise UsageError(
-                f"the step {self.step_name!r} has no transaction",
-                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
-            )
-        return self._transaction
-
-    def enter(self, transaction: Any) -> None:
-        """Set the transaction; called by the worker."""
-        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:

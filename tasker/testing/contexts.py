@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from tasker.template.step_types import DEFAULT
 if TYPE_CHECKING:
     import httpx
 
+    from tasker.handlers.child_pages import ReadPage
     from tasker.resources.http import HttpResource
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
@@ -40,6 +41,7 @@ def step_context(
     timed_out: bool = False,
     transaction: Any = None,
     starter: TaskStarter | None = None,
+    children: Mapping[str, Sequence[Any]] | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -59,6 +61,7 @@ def step_context(
         timed_out: No event came in time (`context.timed_out`).
         transaction: Connection or session of a transactional handler, which the test commits or rolls back.
         starter: Receiver of the tasks that `context.submit` starts; `RecordedStarts` records them.
+        children: Outputs that `context.children` finds, by the step that started the child tasks.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -85,10 +88,25 @@ def step_context(
         dependency_results=results or {},
         resources=resources,
         starter=starter,
+        children=None if children is None else _pages(children),
     )
     if transaction is not None:
         context.enter(transaction)
     return context
+
+
+def _pages(children: Mapping[str, Sequence[Any]]) -> ReadPage:
+    """Return what reads the outputs of succeeded children in one page."""
+
+    async def read(page: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = enumerate(children.get(page["step"], ()))
+        rows = [
+            {"index": index, "task_uuid": TASK, "state": "succeeded", "output": output, "error": None}
+            for index, output in outputs
+        ]
+        return {"children": rows, "total": len(rows), "more": False}
+
+    return read
 
 
 def _checkpoint(

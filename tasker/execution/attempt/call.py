@@ -175,4 +175,5 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         resources=attempt.resources,
         locks=None if attempt.locks is None else partial(attempt.locks, attempt),
         starter=attempt.starter,
+        children=partial(attempt.writes.children, attempt) if attempt.plan.starts_children else None,
     )

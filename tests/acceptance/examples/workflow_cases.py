@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.acceptance.examples.cases_approval import APPROVAL_CASES, NESTED_CASES, ROUTING_CASES
-from tests.acceptance.examples.cases_batch import CHECKPOINT_CASES, COMBINED_CASES
+from tests.acceptance.examples.cases_batch import CHECKPOINT_CASES, COMBINED_CASES, VIDEO_CASES
 from tests.acceptance.examples.cases_built_in import REMINDER_CASES
 from tests.acceptance.examples.cases_commerce import CHECKOUT_CASES, ORDER_CASES
 from tests.acceptance.examples.cases_math import MATH_CASES
@@ -32,5 +32,6 @@ CASES = [
     *COMBINED_CASES,
     *CHECKPOINT_CASES,
     *REPORT_CASES,
+    *VIDEO_CASES,
     *REMINDER_CASES,
 ]

@@ -50,6 +50,12 @@ class Saver:
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"token": 1}
 
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
+
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
+
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         if self.instead is not None:
             return await self.instead(position)

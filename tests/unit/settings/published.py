@@ -266,6 +266,7 @@ OWN = {
     "common.log.format",
     "common.execution.enqueue_window",
     "common.execution.max_task_depth",
+    "common.execution.max_task_descendants",
     "common.execution.on_blocked",
     "common.execution.result_limit_bytes",
     *(f"common.queues.nats.{name}" for name in ("ack_wait_seconds", "delivery_limit", "prefix", "replicas", "url")),
