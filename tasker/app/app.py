@@ -285,9 +285,11 @@ class App(AppLifecycle):
         plan = await self._targets.find(target, template, environment, self._environment)
         if self._runtime is not None:
             from tasker.services.workflows.handlers import require_handlers
+            from tasker.services.workflows.targets import templates_started
 
             require_handlers(self.registry, plan)
-            await self._runtime.serve(plan.namespace)
+            for namespace in sorted({plan.namespace, *(namespace for namespace, _ in templates_started(plan))}):
+                await self._runtime.serve(namespace)
         return plan
 
     async def plan_of(self, task_uuid: str) -> Plan:

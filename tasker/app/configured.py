@@ -241,6 +241,8 @@ def worker_settings(settings: Settings) -> WorkerSettings:
         seen_events=worker.event_systems.worker.metadata.in_process_events,
         events=worker_events(settings),
         rules=rules(settings),
+        depth_limits=common.queues.queue_depth_thresholds,
+        tenants=settings.tenants,
         tags=frozenset(worker.tags),
         named_limits=named_limits(settings),
         name=worker.worker_id if worker.is_set("worker_id") else None,

@@ -21,12 +21,14 @@ from tasker.orchestration.pending_work import ExclusiveTurns, FollowUp
 from tasker.orchestration.queue_actors import MessageInbox, QueueActors
 from tasker.orchestration.results import ResultProcessor
 from tasker.orchestration.sweep import Sweeper
-from tasker.orchestration.upkeep import StepExecutor, Upkeep
+from tasker.orchestration.upkeep import StepExecutor, Upkeep, UpkeepMakers
 from tasker.process.context import ProcessContext
 
 if TYPE_CHECKING:
+    from tasker.services.child_tasks import ChildTasks
     from tasker.services.event_matching import EventMatcher
     from tasker.services.schedule_firing import ScheduleFiring
+    from tasker.services.submission.submit import DraftFactory
 
 
 class Assembly(ABC):
@@ -98,9 +100,13 @@ class Assembly(ABC):
             breaker=self.context.breakers.task_readiness,
             on_advanced=self.follow_up.advanced,
             on_repaired=self.context.plugins.listener("tasker_sweep_repaired"),
-            firing=self._firing,
-            matching=self._matching,
+            makers=UpkeepMakers(self._firing, self._matching, self._child_tasks),
         )
+
+    def _child_tasks(self) -> ChildTasks:
+        from tasker.services.child_tasks import ChildTasks  # lazy import, needed only where steps start child tasks
+
+        return ChildTasks(self.context.engine, self.plans, self._drafts(), self.follow_up.advanced)
 
     def _matching(self) -> EventMatcher:
         from tasker.services.event_matching import EventMatcher  # lazy import, needed only where steps wait for events
@@ -109,7 +115,11 @@ class Assembly(ABC):
 
     def _firing(self) -> ScheduleFiring:
         from tasker.services.schedule_firing import ScheduleFiring  # lazy import, needed only where schedules fire
+
+        return ScheduleFiring(self.context.engine, self.plans, self._drafts())
+
+    def _drafts(self) -> DraftFactory:
         from tasker.services.submission.submit import DraftFactory
 
-        drafts = DraftFactory(new_task_uuid, window=self.context.settings.limits.enqueue_window)
-        return ScheduleFiring(self.context.engine, self.plans, drafts)
+        limits = self.context.settings.limits
+        return DraftFactory(new_task_uuid, window=limits.enqueue_window, max_depth=limits.max_task_depth)

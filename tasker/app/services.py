@@ -61,8 +61,7 @@ class Services:
         configuration: Configured,
         limits: DepthThresholds,
     ) -> None:
-        self.connection, self.engine = connection, engine
-        self._links = configuration.approvals
+        self.connection, self.engine, self._links = connection, engine, configuration.approvals
         self.plans = PlanStore(self.connection, configuration.retry)
         self.redaction = seen = Redaction(self.connection, self.plans, reports_of(self.engine))
         self.tasks, self.views = Tasks(self.engine, seen), ClientViews(self.engine, self.plans, seen)

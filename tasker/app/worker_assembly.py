@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tasker.app.assembly import process_context
 from tasker.app.process_assembly import Assembly
-from tasker.clock import new_uuid
+from tasker.clock import new_task_uuid, new_uuid
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import ResultSink
 from tasker.engine.polling import QueuePoller
@@ -43,12 +43,16 @@ from tasker.process.registration import WorkerRegistration
 from tasker.process.releases import ClaimReleaser
 from tasker.process.runtime import Runtime
 from tasker.resilience.breakers import Breakers
+from tasker.services.submission.admission import SubmissionAdmission
+from tasker.services.submission.from_handlers import StepSubmissions
+from tasker.services.submission.limits import SubmissionLimits
 from tasker.template.error_rules import parse_overrides
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.transactions import HandlerTransactions
     from tasker.resources.registry import ResourceRegistry
     from tasker.resources.tables import ResourceTables
+    from tasker.services.submission.submit import Submitter
 
 
 def worker_process(
@@ -143,6 +147,24 @@ class WorkerAssembly(Assembly):
             reports=self.reports,
             teller=self.teller,
             trace_of=trace_of(self.context.plugins),
+            starter=StepSubmissions(self._submitter, self.plans),
+        )
+
+    def _submitter(self) -> Submitter:
+        """Return the creator of the tasks that handlers start, under the limits of other submissions."""
+        from tasker.services.submission.submit import Submitter  # needed for handlers that start tasks only
+
+        context, settings = self.context, self.context.settings
+        admission = SubmissionAdmission(context.engine, context.clock, settings.depth_limits)
+        return Submitter(
+            context.engine,
+            self.plans,
+            new_task_uuid,
+            window=settings.limits.enqueue_window,
+            context_limit_bytes=settings.limits.context_limit_bytes,
+            admission=admission,
+            limits=SubmissionLimits(context.engine, settings.tenants),
+            max_depth=settings.limits.max_task_depth,
         )
 
     @cached_property

@@ -73,6 +73,8 @@ class DueAnswer(AdvanceResult):
     """Failures after which their tasks go on, to be planned and written."""
     unmatched: bool = False
     """True if events or waits have not looked for each other."""
+    children: bool = False
+    """True if child tasks are to be started or counted."""
 
     @classmethod
     def more(cls, answer: Answer) -> dict[str, Any]:
@@ -84,6 +86,7 @@ class DueAnswer(AdvanceResult):
             "schedules": answer.get("schedules") or (),
             "unplanned": answer.get("unplanned") or (),
             "unmatched": bool(answer.get("unmatched")),
+            "children": bool(answer.get("children")),
         }
 
 
@@ -187,6 +190,30 @@ class FireAnswer(SubmitAnswer):
     def more(cls, answer: Answer) -> dict[str, Any]:
         submitted = SubmitAnswer.more({"created": (), **answer})
         return {**submitted, "moved": bool(answer.get("moved")), "due_ms": answer.get("due_ms")}
+
+
+@dataclass(frozen=True, slots=True)
+class StartAnswer(SubmitAnswer):
+    """Answer of a start of child tasks. `moved`: another process was faster, and nothing was written."""
+
+    moved: bool = False
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        return {**SubmitAnswer.more(answer), "moved": bool(answer.get("moved"))}
+
+
+@dataclass(frozen=True, slots=True)
+class GatherAnswer(AdvanceResult):
+    """Answer of a count of ended children. `busy`: another process has their step, or its task, locked."""
+
+    busy: bool = False
+    unplanned: Sequence[StepChange] = ()
+    """Failure of the step after which its task goes on, to be planned and written."""
+
+    @classmethod
+    def more(cls, answer: Answer) -> dict[str, Any]:
+        return {"busy": bool(answer.get("busy")), "unplanned": answer.get("unplanned") or ()}
 
 
 @dataclass(frozen=True, slots=True)

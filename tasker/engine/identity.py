@@ -69,6 +69,11 @@ def fire_identity(schedule_uuid: str, kind: str, fire_at: datetime) -> str:
     return _digest("trigger" if kind == "trigger" else "schedule", schedule_uuid, fire_at.astimezone(UTC).isoformat())
 
 
+def child_identity(step_uuid: str, token: int, index: int) -> str:
+    """Return the identity of the child of an item of a step, for one wait of the step."""
+    return _digest("child", step_uuid, f"{token}/{index}")
+
+
 def handler_identity(step_uuid: str, plan_key: str, context: Mapping[str, Any], key: str | None) -> str:
     """Return the identity of a submission within the handler of a step, the same in each of its attempts.
 

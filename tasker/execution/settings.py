@@ -12,7 +12,16 @@ from tasker.engine.named_limits import NO_LIMITS, NamedLimits
 from tasker.messaging.listening_modes import WORKER_EVENTS, EventSettings
 from tasker.settings.execution import Execution, Lease, WorkerExecution
 from tasker.settings.listening import SeenEvents
-from tasker.settings.queues import DomainEvents, HandlerDispatch, HandOff, InProcessEvents, OverflowPolicy
+from tasker.settings.queues import (
+    DepthThresholds,
+    DomainEvents,
+    HandlerDispatch,
+    HandOff,
+    InProcessEvents,
+    OverflowPolicy,
+)
+from tasker.settings.table import NamedTables
+from tasker.settings.tenants import TenantQuota
 
 if TYPE_CHECKING:
     from tasker.resources.tables import ResourceTables
@@ -42,6 +51,10 @@ class WorkerSettings:
     """What this worker has that steps may require."""
     named_limits: NamedLimits = NO_LIMITS
     """Limits that templates name."""
+    depth_limits: DepthThresholds = DepthThresholds.for_single_process()
+    """Depths of queues at which handlers may start no tasks."""
+    tenants: Mapping[str, TenantQuota] = NamedTables()
+    """Quotas of the tenants for whom handlers start tasks."""
     name: str | None = None
     """Human-readable name, shown in the registry."""
     batch: int = 500

@@ -132,6 +132,8 @@ class StepExecution:
         self._lease_problem = ""
 
     def services(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
+        if self.worker.starter is not None:
+            self.worker.starter.bind(asyncio.get_running_loop())
         return [self.collector.run, self.claimer.run, self._writer.run, *self._watchdog()]
 
     def _watchdog(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import AdvanceResult, ClaimRow, CompletingWorker, Inputs, Result, TaskInputs, TooLarge
@@ -33,6 +33,7 @@ from tasker.execution.attempt.attempt import (
 )
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
+from tasker.execution.attempt.lock_calls import WorkerLocks
 from tasker.execution.attempt.runner import AttemptRunner
 from tasker.execution.event_making import EventFactory
 from tasker.execution.fast.local_tasks import LocalTaskTracker
@@ -46,6 +47,7 @@ from tasker.execution.slots import Slots
 from tasker.execution.step_metrics import StepMetrics
 from tasker.handlers.claims import Claim
 from tasker.handlers.copies import CopyOnRead
+from tasker.handlers.starting import TaskStarter
 from tasker.logging.lines import ids_of, log_line
 from tasker.logging.trace_context import TraceOf
 from tasker.template.plan import Plan, StepPlan
@@ -71,7 +73,7 @@ class Worker:
 
     `completed` gets every finished attempt and every claim to release; `teller` is notified of attempts before that;
     `events` builds the events that attempts publish, `reports` gets handler output, `trace_of` returns a claim's
-    position in its trace.
+    position in its trace, `starter` creates the tasks that handlers start.
     """
 
     def __init__(
@@ -88,12 +90,12 @@ class Worker:
         reports: ReportBuffer,
         teller: AttemptListener | None = None,
         trace_of: TraceOf | None = None,
+        starter: TaskStarter | None = None,
     ) -> None:
         self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
-        self.namespace_ids: list[int] = []
-        self.unserved: set[str] = set()
-        self.metrics, self.released_count = StepMetrics(), 0  # number of claims released since the start
+        self.namespace_ids, self.unserved = list[int](), set[str]()
+        self.metrics, self.starter, self.released_count = StepMetrics(), starter, 0  # claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of
         self._reader, self._writes = InputReader(engine), FencedWrites(engine, settings, self.whole_runs.saved)
@@ -263,7 +265,9 @@ class Worker:
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
-        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, lists=task.lists)
+        locks = partial(WorkerLocks, asyncio.get_running_loop())
+        more: dict[str, Any] = {"lists": task.lists, "locks": locks, "starter": self.starter}
+        attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, **more)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)
         self.claims.take(running)  # not earlier: a claim without an attempt would never be released

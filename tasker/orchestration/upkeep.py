@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tasker.clock import BackoffPolicy, Clock, Random, between, jittered
+from tasker.dataclasses import dataclass
 from tasker.engine.answers import DueAnswer
 from tasker.engine.calls import Engine
 from tasker.engine.exchange import CompletingWorker, OnAdvanced
@@ -26,6 +27,7 @@ from tasker.resilience.breaker import GuardedCircuit
 from tasker.resilience.outage import Failing
 
 if TYPE_CHECKING:
+    from tasker.services.child_tasks import ChildTasks
     from tasker.services.event_matching import EventMatcher
     from tasker.services.schedule_firing import ScheduleFiring
 
@@ -67,6 +69,8 @@ class NoStepExecutor:
 
 DUE_SLICE = 100
 """Number of due steps that one call promotes."""
+BUSY_SECONDS = 0.05
+"""Pause after which steps with child tasks are looked at again that another transaction has locked."""
 HESITATION_SECONDS = 0.02
 """First pause when due retries are locked; it doubles until there is progress."""
 RECONCILED_STEPS = 5_000
@@ -92,12 +96,23 @@ class UpkeepSkipped(Exception):
     """Raised with the seconds for which the breaker is open."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpkeepMakers:
+    """Constructors of what few processes need: what fires schedules, gives events to waits, starts child tasks."""
+
+    firing: Callable[[], ScheduleFiring] | None = None
+    matching: Callable[[], EventMatcher] | None = None
+    children: Callable[[], ChildTasks] | None = None
+
+
+NO_MAKERS = UpkeepMakers()
+
+
 class Upkeep:
     """Service that promotes due retries, wakes workers, and sweeps when it is this process's turn.
 
     `executor` runs the promoted steps, if it can; `on_advanced` gets the answers to changes (tasks that ended),
-    `on_repaired` the repairs of a sweep. `firing` makes what fires the schedules that are due,
-    `matching` what gives events to waits.
+    `on_repaired` the repairs of a sweep.
     """
 
     _keeps_time = True
@@ -109,6 +124,8 @@ class Upkeep:
     """Repairs by kind since the start."""
     _matcher: EventMatcher | None = None
     """Matcher of events, made when there is the first one."""
+    _children: ChildTasks | None = None
+    """Start and count of child tasks, made when there is the first one."""
     skipped: int
     """Number of rounds skipped by the open breaker."""
     skipped = 0
@@ -128,13 +145,12 @@ class Upkeep:
         on_advanced: OnAdvanced,
         on_repaired: Callable[[SweepRepaired], None] | None = None,
         poll_seconds: float = 1.0,
-        firing: Callable[[], ScheduleFiring] | None = None,
-        matching: Callable[[], EventMatcher] | None = None,
+        makers: UpkeepMakers = NO_MAKERS,
     ) -> None:
         self._engine, self._sweeper, self._turns, self._executor = engine, sweeper, turns, executor
         self._schedule, self._clock, self._random, self._breaker = schedule, clock, random, breaker
         self._on_advanced, self._on_repaired = on_advanced, on_repaired
-        self._poll_seconds, self._make_firing, self._make_matcher = poll_seconds, firing, matching
+        self._poll_seconds, self._makers = poll_seconds, makers
         self._failing, self._unreachable, self._sweep_at = Failing("upkeep", _log), False, clock.monotonic()
         self._hesitations, self._hesitation = BackoffPolicy(HESITATION_SECONDS, poll_seconds), HESITATION_SECONDS
         self._unknown, self._under_way, self.repaired = set[tuple[str, int]](), asyncio.Lock(), Counter[str]()
@@ -257,21 +273,35 @@ class Upkeep:
             await self._fire(answer.schedules)
         if answer.unmatched:
             await self._match()
+        if answer.children:
+            await self._advance_children()
         return answer.promoted
 
     async def _match(self) -> None:
         """Give events to the steps that wait for them."""
-        if self._matcher is None and self._make_matcher is not None:
-            self._matcher = self._make_matcher()
+        if self._matcher is None and self._makers.matching is not None:
+            self._matcher = self._makers.matching()
         if self._matcher is not None and await self._matcher.match():
             self._schedule.recheck_in(1.0)  # there may be more
+
+    async def _advance_children(self) -> None:
+        """Start child tasks, and count those that ended."""
+        if self._children is None and self._makers.children is not None:
+            self._children = self._makers.children()
+        if self._children is not None:
+            caller = self._executor.caller()
+            work = await self._children.look(caller)
+            if work.failures:
+                await self._sweeper.apply(work.failures, caller)
+            if work.more or work.busy:
+                self._schedule.recheck_in(1.0 if work.more else BUSY_SECONDS * 1000)
 
     async def _fire(self, schedules: Sequence[str]) -> None:
         """Fire the schedules that are due; the timekeeper checks again when the first of them is due next."""
         if self.firing is None:
-            if self._make_firing is None:
+            if self._makers.firing is None:
                 return
-            self.firing = self._make_firing()
+            self.firing = self._makers.firing()
         due_ms = await self.firing.fire_all(schedules)
         if due_ms is not None and self._keeps_time:
             self._schedule.recheck_in(max(1.0, due_ms))

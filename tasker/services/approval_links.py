@@ -24,7 +24,7 @@ MOST: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class LinkClaims:
-    """What a link permits: `subject` decides about the request `token` of a step until `expires` (Unix time)."""
+    """Permission of a link: `subject` decides about the request `token` of a step until `expires` (Unix time)."""
 
     task_uuid: str
     step: str

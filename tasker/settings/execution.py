@@ -130,6 +130,12 @@ class Execution(Table):
         "Maximum number of tasks in a line of which each was started by a step of the one before, not counting the "
         "first: a template that starts itself ends there.",
     )
+    max_task_descendants: int = whole(
+        100_000,
+        1,
+        10_000_000,
+        "Maximum number of tasks that `type: task` steps start below one task, on all levels together.",
+    )
     context_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a task's context as JSON.")
     result_limit_bytes: int = whole(VALUE_LIMIT_BYTES, 1024, 67_108_864, "Maximum size of a step's result as JSON.")
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime
 from functools import cache
 from time import monotonic
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from tasker.engine.retry import with_unknown_outcome
+from tasker.engine.states.step import StepState
 from tasker.errors import ResolutionError, UsageError
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Checkpoint, Ending, Snooze
 from tasker.execution.attempt.call import call_blocking
@@ -24,21 +25,19 @@ from tasker.handlers.results import StepHandlerResult
 from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
-from tasker.simulation.mocks import Mock, MockedCall, MockedVote, Mocks, mock_of
+from tasker.simulation.children import CHILD, child_plan, children_outcome
+from tasker.simulation.gates import gates_of
+from tasker.simulation.mock_checks import Strictness, check_mocks
+from tasker.simulation.mocked_events import TASK, mocked_event, waiting_of
+from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
 from tasker.simulation.published import SimulatedEvent, events_of
 from tasker.simulation.run import SimulatedTask
-from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
-from tasker.simulation.times import value_at
+from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
 from tasker.simulation.votes import decided
-from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.effects import ONCE
 from tasker.template.plan import Plan, StepPlan
-from tasker.template.schema_check import check_result
-from tasker.template.step_types import Creates
 
-Strictness = Literal["strict", "present", "none"]
-"""How mocked results are checked against `result_schema`: wholly, only the fields that they have, or not at all."""
-TASK, CORRELATION = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
+CORRELATION = "00000000-0000-7000-8000-000000000002"
 T = TypeVar("T")
 Called = Success | Failure | Snooze | Suspension
 
@@ -58,8 +57,12 @@ class StepCalls:
         registry: HandlerRegistry | None = None,
         resources: Mapping[str, Any] | None = None,
         strictness: Strictness = "strict",
+        templates: Sequence[Plan] = (),
     ) -> None:
         self._plan, self._values, self._registry = plan, values, registry
+        self._templates, self._strictness, self._given = templates, strictness, resources
+        self._mocks_of_children = {name: mock for name, mock in mocks.items() if "/" in name}
+        mocks = {name: mock for name, mock in mocks.items() if "/" not in name}
         self._resources: Any = (
             resources if resources is None or hasattr(resources, "renew") else FakeResources(resources)
         )
@@ -68,10 +71,12 @@ class StepCalls:
         """Evaluated `inputs` of the last attempt of each step that has some."""
         self.events: list[SimulatedEvent] = []
         """Events that the attempts published."""
-        _check(plan, self._mocks, strictness)
+        check_mocks(plan, self._mocks, strictness)
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome | None:
         """Return the outcome of the step's next attempt; None for a wait that never ends."""
+        if step.plan.type.starts_children:
+            return self._children(task, step)
         if (wait := step.plan.wait) is not None:
             mock = self._mocks.get(step.name)
             return self._events(task, step, wait) if "events" in wait else decided(task, step, wait, mock)
@@ -92,10 +97,34 @@ class StepCalls:
                 return AttemptOutcome(Again(call.again_ms), takes)
         ending = self._ending(attempt, step, mock)
         if isinstance(ending, Suspension):
-            return AttemptOutcome(_waiting(task, step, ending, events), takes)
+            return AttemptOutcome(waiting_of(task, step, ending, events), takes)
         if not isinstance(ending, Snooze):
             self.events += events_of(attempt, ending)
         return AttemptOutcome(outcome_of(ending), takes)
+
+    def _children(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
+        """Return what the mock of a step with child tasks says, or what its simulated children come to."""
+        mock = self._mocks.get(step.name)
+        if isinstance(mock, Mock):
+            call = mock.call(step.calls)
+            one = {} if (step.plan.wait or {})["for_each"] else {"task_uuid": CHILD.format(1)}
+            outcome = call.failure if call.failure is not None else one | dict(call.result or {})
+            return AttemptOutcome(outcome, call.takes_ms)
+        child = child_plan(self._plan, step, self._templates)
+        ids = {"task_uuid": TASK, "correlation_id": CORRELATION}
+        return children_outcome(task, step, child, ids, self._run_child)
+
+    def _run_child(self, plan: Plan, values: Mapping[str, Any]) -> SimulatedTask:
+        prefix = f"{plan.name}/"
+        mocks = {
+            name.removeprefix(prefix) if name.startswith(prefix) else name: mock
+            for name, mock in self._mocks_of_children.items()
+            if name.startswith(prefix) or any(step.type.starts_children for step in plan.steps)
+        }
+        calls = StepCalls(plan, values, mocks, self._registry, self._given, self._strictness, self._templates)
+        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC), gates=gates_of(plan, values))
+        task.run()
+        return task
 
     def _events(self, task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any]) -> AttemptOutcome | None:
         """Return how a wait for events ends: with the mocked ones that come in time, or by its timeout."""
@@ -110,7 +139,7 @@ class StepCalls:
         for call in mock.calls if wait["take"] == "all" else mock.calls[: wait["count"]]:
             at += call.takes_ms
             if limit is None or at < limit:
-                taken.append(_event(task, wait, call.event, at))
+                taken.append(mocked_event(task, wait, call.event, at))
         if wait["take"] == "all":
             return None if limit is None else AttemptOutcome({"events": taken}, limit)
         if len(taken) == wait["count"]:
@@ -207,6 +236,7 @@ class StepCalls:
             inputs=step.batch,
             checkpoint={AGAIN_KEY: dict(step.again)} if step.again else None,
             failures=_failures_above(task, step),
+            outcome=task.phases.at_rest(),
             ends_at=None if left is None else monotonic() + left / 1000,
         )
         return Attempt(
@@ -245,27 +275,21 @@ class _NoWrites:
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any]:
         return {}
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
 
-def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:
-    """Return an event as the result of a wait shows it; the first of several kinds that its schema fits."""
-    fitting = (each for each in wait["events"] if each["schema"] is None or not check_result(each["schema"], payload))
-    if (of := next(fitting, None)) is None:
-        raise UsageError(
-            f"the mocked payload fits no schema of the wait for {wait['events'][0]['event']}: {payload!r:.80}"
-        )
-    at = task.at + timedelta(milliseconds=task.now + after_ms)
-    key = None if of["key"] is None else value_at(of["key"], task.values, task.steps)[0]
-    return {
-        "event": of["event"],
-        "key": "" if key is None else str(key),
-        "payload": payload,
-        "event_uuid": TASK,
-        "sent_at": at.isoformat(),
-    }
+    memo = lock
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        hint = f"mock {attempt.step.name!r}"
+        raise UsageError("a simulated run has no child tasks for `context.children`", hint=hint)
 
 
 def _failures_above(task: SimulatedTask, step: SimulatedStep) -> dict[str, dict[str, Any]] | None:
     """Return the failures of the steps above without which the task went on, as a handler asks for them."""
+    if step.plan.is_late:  # it reads every failure
+        forward = (other for other in task.steps.values() if not other.plan.is_late)
+        return {other.name: _error_of(other) for other in forward if other.settled or other.state is StepState.ERROR}
     names = task.plan.above.of(step.plan.name)
     gone = [other for name in names for other in task.instances(name) if other.settled is not None]
     return {other.name: _error_of(other) for other in gone} or None
@@ -293,23 +317,6 @@ def outcome_of(ending: Called) -> Any:
     if isinstance(ending, Success):
         return as_stored(ending.encoded)
     return Again(ending.delay_ms, ending.limit, ending.state) if isinstance(ending, Snooze) else ending
-
-
-def _waiting(task: SimulatedTask, step: SimulatedStep, wait: Suspension, mock: Mock | None) -> Waiting:
-    """Return how the wait of a handler ends: with the next mocked event if it comes in time, or by its timeout."""
-    if mock is None:
-        raise UsageError(
-            f"the handler of {step.name!r} waits for the event {wait.event}, and no mock says whether it comes",
-            hint="mock it: `mock.event(PAYLOAD, after='2h')`, `mock.no_event()`, or `{event: PAYLOAD}` in a file",
-        )
-    call = mock.call(step.events + 1) if mock.calls else None
-    if call is None or (wait.timeout_ms is not None and call.takes_ms >= wait.timeout_ms):
-        return Waiting(wait, None)
-    if wait.schema is not None and (problems := check_result(wait.schema, call.event)):
-        raise UsageError(f"the mocked payload does not fit the wait of {step.name!r} for {wait.event}: {problems[0]}")
-    at = task.at + timedelta(milliseconds=task.now + call.takes_ms)
-    event = {"event": wait.event, "key": wait.key, "payload": call.event, "event_uuid": TASK, "sent_at": at.isoformat()}
-    return Waiting(wait, call.takes_ms, event)
 
 
 def _lost(step: StepPlan) -> Failure:
@@ -346,63 +353,3 @@ def _finished(calls: Coroutine[Any, Any, T]) -> T:
 @cache
 def _builtin() -> HandlerRegistry:
     return HandlerRegistry()
-
-
-def _check(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) -> None:
-    """Raise `UsageError` for a mock of no step, of a wrong kind, or whose result does not fit."""
-    problems = []
-    for name, mock in mocks.items():
-        if getattr(mock, "__module__", None) == Mock.__module__ and inspect.isfunction(mock):
-            problems.append(
-                f"the mock of {name!r} is the function `mock.{mock.__name__}`: write mock.{mock.__name__}(...)"
-            )
-        step = plan.by_name.get(name) or plan.by_name.get(name.rpartition("_")[0])
-        if step is None or (step.name != name and not step.type.is_pattern):
-            near = did_you_mean(name, plan.by_name) or f"its steps: {listed(list(plan.by_name))}"
-            problems.append(f"{plan.namespace}/{plan.name} has no step {name!r} to mock: {near}")
-        elif isinstance(mock, Mock):
-            problems += [problem for call in mock.calls for problem in _problems(plan, step, call, strictness)]
-    if problems:
-        raise UsageError("; ".join(dict.fromkeys(problems)), hint="mocks stand for the results of handlers")
-
-
-def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictness) -> list[str]:
-    if not isinstance(call.result, Mapping | None):
-        was = f"expected keys and values, got {call.result!r:.80}"
-        return [f"the mock of {step.name!r} has a result that is no object: {was}"]
-    if call.route is not None and step.type.creates is not Creates.BRANCHES:
-        return [f"the mock of {step.name!r} takes a route, and the step is {step.type}, not a decision"]
-    if call.batches is not None and step.type.creates is not Creates.BATCHES:
-        return [f"the mock of {step.name!r} cuts batches, and the step is {step.type}, not batchable"]
-    if unknown := [name for name in call.route or () if name not in plan.by_name]:
-        near = did_you_mean(unknown[0], plan.by_name) or f"its steps: {listed(plan.by_name)}"
-        return [f"the mock of {step.name!r} takes a route to {unknown[0]!r}, which is no step: {near}"]
-    if call.items and step.for_each is None:
-        return [f"the mock of {step.name!r} has items, and the step has no `for_each`"]
-    if call.items:
-        return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
-    is_event, is_vote = call.event is not None, call.vote is not None
-    if is_vote or (step.wait is not None and step.wait.get("on") == "person"):
-        return _problems_of_vote(step, call.vote)
-    if step.wait is not None and not is_event:
-        return [f"the mock of {step.name!r} is no event, and the step waits: write mock.event(...)"]
-    if is_event:
-        waits = step.has_handler if step.wait is None else "events" in step.wait
-        return [] if waits else [f"the mock of {step.name!r} is an event, and the step does not wait for one"]
-    schema = step.for_each.result_schema if step.for_each is not None else step.result_schema
-    if schema is None or call != MockedCall(call.result, takes_ms=call.takes_ms) or strictness == "none":
-        return []
-    if strictness == "present":
-        schema = {key: value for key, value in schema.items() if key != "required"}
-    return [f"the mock of {step.name!r} does not fit its result_schema: {m}" for m in check_result(schema, call.result)]
-
-
-def _problems_of_vote(step: StepPlan, vote: MockedVote | None) -> list[str]:
-    if vote is None:
-        return [f"the mock of {step.name!r} is no vote, and the step waits for a person: write mock.decided(...)"]
-    if step.wait is None or step.wait.get("on") != "person":
-        return [f"the mock of {step.name!r} is a vote of a person, and the step waits for none"]
-    form = step.wait["form"] or {"type": "object", "additionalProperties": False}
-    if not vote.approved:
-        form = {key: value for key, value in form.items() if key != "required"}
-    return [f"the vote mocked for {step.name!r} does not fit its form: {m}" for m in check_result(form, vote.form)]

@@ -15,9 +15,18 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
+from tasker.simulation.coverage import (
+    APPROVED,
+    FAILED,
+    Coverage,
+    Item,
+    branches_of,
+    decisions_of,
+    is_decided_by_persons,
+)
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
+from tasker.simulation.samples import sample
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.generated_steps import RESULTS
 from tasker.template.plan import Plan, StepPlan
@@ -30,6 +39,18 @@ SUBSETS_BELOW = 4
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
+
+
+Failing = Callable[[int], Failure | None]
+"""Returns how an attempt fails, by its number; None: it does not."""
+
+
+def _once(attempt: int) -> Failure | None:
+    return _FAILURE if attempt == 1 else None
+
+
+def _always(attempt: int) -> Failure | None:
+    return _PERMANENT
 
 
 class Choice(NamedTuple):
@@ -59,6 +80,8 @@ class Exploration:
     coverage: Coverage
     is_whole: bool
     """False if it stopped after the maximum number of runs."""
+    undone: Mapping[str, tuple[str, ...]]
+    """For each step whose failure starts a compensation, the steps that are then undone, in that order."""
 
 
 class _ForcedCalls:
@@ -73,10 +96,12 @@ class _ForcedCalls:
 
     def __call__(self, task: SimulatedTask, step: SimulatedStep) -> AttemptOutcome:
         name = step.plan.name
-        if step.plan.wait is not None:  # its failure is that nothing comes in time
+        if step.plan.wait is not None:  # its failure is that nothing comes in time, or that children fail
             failure = self._failing[name](step.attempts) if name in self._failing else None
             if failure:
                 return AttemptOutcome(_PERMANENT)
+            if step.plan.type.starts_children:
+                return AttemptOutcome(sample(step.plan.result_schema))
             if is_decided_by_persons(step.plan) and name not in self._choices:
                 self.undecided = self.undecided or step.plan
                 return AttemptOutcome(next(choices(task.plan, step.plan)).result)
@@ -124,7 +149,12 @@ def explore(plan: Plan, origins: Mapping[str, str] | None = None, most_runs: int
     explorer = _Explorer(plan, Coverage(plan, origins or {}), most_runs)
     explorer.explore()
     return Exploration(
-        explorer.routes, explorer.runs, tuple(explorer.findings()), explorer.coverage, explorer.runs < most_runs
+        explorer.routes,
+        explorer.runs,
+        tuple(explorer.findings()),
+        explorer.coverage,
+        explorer.runs < most_runs,
+        explorer.undone,
     )
 
 
@@ -133,6 +163,7 @@ class _Explorer:
         self._plan, self.coverage, self._most_runs = plan, coverage, most_runs
         self.routes = self.runs = 0
         self._problems: dict[tuple[str, str], str] = {}
+        self.undone: dict[str, tuple[str, ...]] = {}
         self._joined: dict[str, int] = {}
         """Largest number of parents that a convergence had."""
 
@@ -156,20 +187,35 @@ class _Explorer:
             self._fail_on(chosen, names)
 
     def _fail_on(self, chosen: Mapping[str, Choice], names: list[str]) -> None:
-        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
-        for name in names:
-            self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: lambda _: _PERMANENT})
-        for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, lambda _: _PERMANENT))
+        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing.
 
-    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]) -> None:
+        So do the steps that exist only after such a failure, each compensation in one run only.
+        """
+        for name in names:
+            self._try(chosen, {name: _once})
+            if (task := self._try(chosen, {name: _always})) is None:
+                return
+            if task.phases.outcome is not None:
+                undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+                undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+                self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
+            new = {step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in names}
+            for other in new.values():
+                if other.undoes is None or Item(other.name, FAILED) not in self.coverage.shown:
+                    self._try(chosen, {name: _always, other.name: _once})
+                    self._try(chosen, {name: _always, other.name: _always})
+        for pair in combinations(names, 2):
+            self._try(chosen, dict.fromkeys(pair, _always))
+
+    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Failing]) -> SimulatedTask | None:
+        """Run one way with failures; None once there were as many runs as are allowed."""
         if self.runs >= self._most_runs:
-            return
+            return None
         self.runs += 1
         task = self._run(_ForcedCalls(chosen, failing))
         self.coverage.add(task)
         self._look(task, chosen)
+        return task
 
     def _run(self, calls: _ForcedCalls) -> SimulatedTask:
         task = SimulatedTask(self._plan, {}, calls, at=_START)

@@ -152,6 +152,10 @@ def read_setting(text: str) -> tuple[str, Mock]:
         return step, failing.then(result()) if times else failing
     if kind == "route":
         return step, route(*(name for name in rest.split(",") if name))
+    if kind in ("approved", "rejected"):
+        return step, decided(kind == "approved", by=rest or "somebody")
+    if value == "no_decision":
+        return step, no_decision()
     if kind == "batches":
         return step, _made("batches", {"batches": int(rest) if rest.isdecimal() else rest}, where)
     try:

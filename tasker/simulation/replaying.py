@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tasker.dataclasses import dataclass
 from tasker.engine.retry import classified
 from tasker.errors import TaskerError, UsageError
-from tasker.handlers.claims import Failure
+from tasker.handlers.claims import Failure, Suspension
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.redaction import REDACTED, Redactor, has_sensitive, texts_of
 from tasker.simulation.calls import StepCalls, outcome_of
@@ -90,7 +90,7 @@ def replay(
     """
     if unknown := [name for name in steps if name not in plan.by_name]:
         raise UsageError(
-            f"{plan.namespace}/{plan.name} has no step {unknown[0]!r}", hint=f"its steps: {[*plan.by_name]}"
+            f"{plan.namespace}/{plan.name} has no step {unknown[0]!r}", hint=f"its steps: {', '.join(plan.by_name)}"
         )
     if has_sensitive(plan) and any(REDACTED in texts_of(value) for value in (report.context, report.results)):
         raise UsageError("sensitive values of the task are redacted", hint="replay needs the permission to read them")
@@ -139,8 +139,12 @@ class _ReplayingCalls(StepCalls):
             self.replayed.skipped.setdefault(name, why)
             return recorded
         inputs = dict(self.inputs)
-        now = outcome_of(self._ending(self._attempt(task, step), step, None))
+        ending = self._ending(self._attempt(task, step), step, None)
         self.inputs = inputs
+        if isinstance(ending, Suspension):
+            self.replayed.skipped.setdefault(name, "its handler waits for an event, which is not replayed")
+            return recorded
+        now = outcome_of(ending)
         if isinstance(now, Failure):
             now = classified(now, step.plan.retry)
         lines = tuple(self._lines(step, recorded.value, now))

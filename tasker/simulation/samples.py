@@ -114,7 +114,7 @@ def _mock(plan: Plan, step: StepPlan) -> Any:
             form = {} if step.wait["form"] is None else sample(step.wait["form"])
             votes = [decided(by=f"person {n + 1}", form=form).calls for n in range(step.wait["quorum"])]
             return Mock(tuple(call for calls in votes for call in calls))
-        if step.wait is not None:
+        if step.wait is not None and not step.type.starts_children:
             arriving = event(sample(step.wait["events"][0]["schema"]))
             return Mock(arriving.calls * step.wait["count"])
         return sample(schema)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from tasker.simulation.steps import SimulatedStep
+from tasker.handlers.claims import Failure
+from tasker.simulation.steps import AttemptOutcome, SimulatedStep
+from tasker.template.plan import StepPlan
+
+if TYPE_CHECKING:
+    from tasker.simulation.run import SimulatedTask
 
 
 def start_time(
@@ -24,6 +29,22 @@ def start_time(
     except ValueError:
         return f"{where} is no time with a zone: {found!r}"
     return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
+
+
+def start_of(step: StepPlan, task: SimulatedTask) -> int | Failure:
+    """Return the time before which a ready step does not start, or why it never does."""
+    if step.delay_seconds is not None:
+        begins = task.now + round(step.delay_seconds * 1000)
+    elif step.not_before is not None:
+        moment = start_time(step.not_before, task.values, task.steps)
+        if isinstance(moment, str):
+            return Failure(moment, "not_a_time", retryable=False)
+        begins = round((moment - task.at) / timedelta(milliseconds=1))
+    else:
+        return task.now
+    if (left := task.left_ms) is not None and begins - task.now >= left:
+        return Failure("it would start after the deadline of the task", "deadline_too_near", retryable=False)
+    return begins
 
 
 def value_at(
@@ -64,3 +85,20 @@ def _is_named(word: str, day: datetime) -> bool:
         case "month":
             return day.day == 1
     return day.strftime("%A").lower() == word
+
+
+def wait_ends(
+    wait: Mapping[str, Any], began: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
+) -> AttemptOutcome:
+    """Return when a wait ends that began at a time, and what its step then comes to."""
+    if (seconds := wait.get("for_seconds")) is not None:
+        ends: datetime | str = began + timedelta(seconds=seconds)
+    elif "next" in wait["until"]:
+        ends = next_calendar_time(wait["until"], began)
+    else:
+        ends = start_time(wait["until"], values, steps)
+    if isinstance(ends, str):
+        return AttemptOutcome(Failure(ends, "not_a_time", retryable=False))
+    return AttemptOutcome(
+        {"waited_until": ends.astimezone(UTC).isoformat()}, round((ends - began) / timedelta(milliseconds=1))
+    )

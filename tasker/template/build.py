@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasker.template.approval_keys import approval_of
+from tasker.template.child_keys import children_of_step
 from tasker.template.condition_plans import ForEach, Rule
 from tasker.template.documents import Overrides, StepDraft, StepOverrides, overrides, settings
 from tasker.template.effects import ONCE
@@ -76,7 +77,8 @@ def _step(
     handler = values.get("handler") or {
         "callable": WAIT if draft.type is not None and draft.type.traits.waits else RULES
     }
-    chosen = settings(draft, {} if handler["callable"] in WITHOUT_HANDLER else overridden)
+    has_inputs = handler["callable"] not in WITHOUT_HANDLER or (draft.type or DEFAULT).starts_children
+    chosen = settings(draft, overridden if has_inputs else {})
     return StepPlan(
         name=name,
         type=draft.type or DEFAULT,
@@ -98,6 +100,7 @@ def _step(
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost="fail" if values.get("effect") == ONCE else values.get("on_worker_lost", "retry"),
         effect=values.get("effect"),
+        memoize=_memoize(values.get("memoize")),
         on_failure=draft.on_failure,
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,
@@ -107,7 +110,7 @@ def _step(
         result_schema=values.get("result_schema"),
         inputs=chosen.inputs if draft.undoes is None else settings(graph.steps[draft.undoes], overridden).inputs,
         rules=tuple(_rule(rule) for rule in values.get("rules", ())),
-        for_each=_for_each(values),
+        for_each=None if (draft.type or DEFAULT).starts_children else _for_each(values),
         made_for=draft.made_for,
         batch=_batch(draft, graph),
         lifecycle={k: v for k, v in values.get("lifecycle", {}).items() if k not in OLDER_KEYS},
@@ -125,6 +128,8 @@ def _wait(draft: StepDraft) -> dict[str, Any] | None:
     values, waits = draft.values, None if draft.type is None else draft.type.traits.waits
     if waits is None:
         return None
+    if waits == "task":
+        return children_of_step(values)
     if waits == "time":
         return {"on": waits, "for_seconds": values.get("for"), "until": values.get("until")}
     timeout = values.get("timeout", NEVER)
@@ -174,6 +179,10 @@ def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) ->
         return None
     name = f"task {'/'.join(names)}"
     return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
+
+
+def _memoize(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if values is None else {"key": values.get("key"), "ttl_seconds": values["ttl"]}
 
 
 def _debounce(values: Mapping[str, Any] | None) -> dict[str, Any] | None:

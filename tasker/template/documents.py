@@ -184,6 +184,9 @@ def _draft(index: int, values: Mapping[str, Any], reading: DocumentReading) -> S
         from tasker.template.wait_keys import result_of_wait  # it imports this module
 
         values = {**values, "result_schema": result_of_wait(type_.traits.waits, values)}
+        if type_.starts_children and isinstance(each := values.get("for_each"), dict) and "inputs" not in values:
+            name = each.get("as", "item")
+            values["inputs"] = {name: f"${{{name}}}"}
         if "on_timeout" in values and "on_failure" not in values:
             values["on_failure"] = values["on_timeout"]
             reading.copy_marks(("steps", index, "on_timeout"), ("steps", index, "on_failure"))

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from tasker.expressions.path import place_text
+from tasker.template.child_keys import keys_of_children
 from tasker.template.compensations import UNDO
 from tasker.template.condition_plans import Rule
 from tasker.template.durations import duration_text
@@ -97,6 +98,13 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost if step.has_handler else None,
             "effect": step.effect,
+            "memoize": step.memoize
+            and _without_empty(
+                {
+                    "key": step.memoize["key"] and place_text(step.memoize["key"]),
+                    "ttl": duration_text(step.memoize["ttl_seconds"]),
+                }
+            ),
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch and each is None else None,
@@ -124,6 +132,8 @@ BATCH_KEYS = ("batch_size", "on_error")
 
 
 def _wait(wait: Mapping[str, Any]) -> dict[str, Any]:
+    if wait.get("on") == "task":
+        return keys_of_children(wait)
     seconds, until = wait.get("for_seconds"), wait.get("until")
     if "events" in wait:
         events = [

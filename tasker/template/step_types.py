@@ -49,7 +49,7 @@ class Traits:
     once: bool = False
     """True: a failed attempt is the last one, unless the template sets `retry`."""
     waits: str | None = None
-    """For what it waits, in progress without a worker: `time`, `event` or `person`. None: a worker runs it."""
+    """For what it waits, in progress without a worker: `time`, `event`, `person` or `task`. None: a worker runs it."""
     edge: str = "dependency"
     """Name of the edges from such a step to steps created at run time."""
 
@@ -115,6 +115,16 @@ class StepType(StrEnum):
         "approval",
         Traits("waits for the decision of persons, without a worker", "hexagon", ("{{", "}}"), waits="person"),
     )
+
+    TASK = (
+        "task",
+        Traits("starts child tasks and waits for them, without a worker", "folder", ("[[", "]]"), waits="task"),
+    )
+
+    @property
+    def starts_children(self) -> bool:
+        """True if such a step starts tasks of another template and waits for them."""
+        return self.traits.waits == "task"
 
     @property
     def creates(self) -> Creates:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tasker.dataclasses import dataclass
 from tasker.template.approval_keys import APPROVAL_KEYS, result_of_approval
+from tasker.template.child_keys import result_of_children
 from tasker.template.documents import DocumentReading, Path
 from tasker.template.failure_keys import OnFailure
 from tasker.template.failure_words import FAIL_TASK
@@ -150,6 +151,8 @@ _TEXT = {"type": "string"}
 
 def result_of_wait(waits: str, values: Values[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the result of a step that waits for that, from its keys."""
+    if waits == "task":
+        return result_of_children(values)
     if waits == "time":
         return {"type": "object", "required": ["waited_until"], "properties": {"waited_until": _TEXT}}
     if waits == "person":

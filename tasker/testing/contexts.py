@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvent, publishing
 from tasker.handlers.context import StepContext
+from tasker.handlers.starting import StartedTask, TaskStarter
 from tasker.handlers.step_inputs import scope_of
 from tasker.template.plan import HandlerRef, Plan, StepPlan
 from tasker.template.step_types import DEFAULT
@@ -17,6 +18,7 @@ from tasker.template.step_types import DEFAULT
 if TYPE_CHECKING:
     import httpx
 
+    from tasker.handlers.child_pages import ReadPage
     from tasker.resources.http import HttpResource
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
@@ -38,6 +40,8 @@ def step_context(
     event: Any = None,
     timed_out: bool = False,
     transaction: Any = None,
+    starter: TaskStarter | None = None,
+    children: Mapping[str, Sequence[Any]] | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -56,6 +60,8 @@ def step_context(
         event: Payload of the event with which the handler goes on (`context.event`).
         timed_out: No event came in time (`context.timed_out`).
         transaction: Connection or session of a transactional handler, which the test commits or rolls back.
+        starter: Receiver of the tasks that `context.submit` starts; `RecordedStarts` records them.
+        children: Outputs that `context.children` finds, by the step that started the child tasks.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -81,10 +87,26 @@ def step_context(
         task_context=values or {},
         dependency_results=results or {},
         resources=resources,
+        starter=starter,
+        children=None if children is None else _pages(children),
     )
     if transaction is not None:
         context.enter(transaction)
     return context
+
+
+def _pages(children: Mapping[str, Sequence[Any]]) -> ReadPage:
+    """Return what reads the outputs of succeeded children in one page."""
+
+    async def read(page: Mapping[str, Any]) -> Mapping[str, Any]:
+        outputs = enumerate(children.get(page["step"], ()))
+        rows = [
+            {"index": index, "task_uuid": TASK, "state": "succeeded", "output": output, "error": None}
+            for index, output in outputs
+        ]
+        return {"children": rows, "total": len(rows), "more": False}
+
+    return read
 
 
 def _checkpoint(
@@ -97,6 +119,34 @@ def _checkpoint(
     if timed_out:
         again["timed_out"] = True
     return {**(checkpoint or {}), **({AGAIN_KEY: again} if again else {})} or None
+
+
+class RecordedStarts:
+    """Recording of the tasks that a handler starts by `context.submit`, for `step_context(starter=...)`."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+        """Target, input and options of each call."""
+
+    def bind(self, loop: object) -> None:
+        """Do nothing: nothing runs elsewhere."""
+
+    def start(
+        self, claim: Claim, target: str, values: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> StartedTask:
+        """Record a task and return an identifier for it; an equal one, or one of the same key, is not created again."""
+        given = {name: value for name, value in options.items() if value is not None}
+        known = [json.dumps([was, key.get("key") or content]) for was, content, key in self.started]
+        same = json.dumps([target, given.get("key") or dict(values or {})])
+        number = known.index(same) if same in known else len(known)
+        self.started.append((target, dict(values or {}), given))
+        return StartedTask(f"0190b0c0-0000-7000-8000-{number + 16:06x}000000", created=same not in known)
+
+    async def start_async(
+        self, claim: Claim, target: str, values: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> StartedTask:
+        """Record a task as `start` does."""
+        return self.start(claim, target, values, options)
 
 
 def step_inputs(

@@ -229,16 +229,17 @@ def _simulated(
     template: str | None = None,
     **options: Any,
 ) -> SimulatedRun:
-    from tasker.simulation.simulate import real_handlers, simulate, workflow_of
+    from tasker.simulation.simulate import real_handlers, simulate, workflow_and_started
 
     path = _path(folder, target)
-    workflow = workflow_of(path, template)
+    workflow, started = workflow_and_started(path, template)
     own = {name: options.pop(name) for name in ("mock_all", "resources", "at", "seed", "slots") if name in options}
     own = {"resources": fakes, **own}
     if mocks == "schemas":
         mocks, own["mock_all"] = None, True
-    handlers = real_handlers(workflow) if real else None
-    run = simulate(workflow.plan, values, {**(mocks or {}), **options}, handlers=handlers, **own)
+    handlers = real_handlers(workflow, started=started) if real else None
+    templates = [each.plan for each in started]
+    run = simulate(workflow.plan, values, {**(mocks or {}), **options}, handlers=handlers, templates=templates, **own)
     events += run.events
     _add(config, path, run)
     return run

@@ -65,6 +65,7 @@ NOT_HERE = {
     "tasker_timers_late_seconds",
     "tasker_steps_suspended",
     "tasker_incoming_events_unrouted",
+    "tasker_child_tasks",  # no step waits for children
     "tasker_limit_waiting",  # no step has a limit
     "tasker_limit_permits",
     "tasker_fair_rounds_total",  # no namespace is fair

@@ -16,7 +16,7 @@ from tasker.services.submission.submit import Submission
 from tasker.template.plan import Plan
 from tests.benchmarks.conditions import Conditions, Figure, require_complete
 from tests.benchmarks.cpu import Spent
-from tests.benchmarks.shapes import READS, SHAPES, adopt
+from tests.benchmarks.shapes import READS, SHAPES, adopt, family
 from tests.support.servers import brokers
 from tests.support.worker_settings import worker_settings
 
@@ -24,7 +24,8 @@ RUNS = {"fan100": 30, "fan1000": 8, "batch1000": 40}
 TASKS = {f"throughput{number}{ending}": number for ending in ("", READS) for number in (1000, 5000)}
 RUNS_AT_ONCE = {"runs4": 4, "runs20": 20}
 """Calls of `run` that wait at any time."""
-NAMES = (*SHAPES, *TASKS, *RUNS_AT_ONCE)
+FAN_CHILDREN = "fan_children"
+NAMES = (*SHAPES, *TASKS, *RUNS_AT_ONCE, FAN_CHILDREN)
 WARM = 3
 SETTINGS = {"": worker_settings(concurrency=200), READS: WorkerSettings()}
 """Who reads what it is given runs as a worker does that nobody has set anything for."""
@@ -49,6 +50,8 @@ async def _measure(
             tell(name)
             if name in RUNS_AT_ONCE:
                 figures.append(await _runs(app, name, conditions))
+            elif name == FAN_CHILDREN:
+                figures.append(await _children(app, conditions))
             elif name in TASKS:
                 found = await throughput(app, _linear(name), conditions.fewer(TASKS[name], 10), conditions)
                 figures.append(replace(found, name=name))
@@ -100,6 +103,20 @@ async def _runs(app: tasker.App, name: str, conditions: Conditions) -> Figure:
     await asyncio.gather(*map(one, range(tasks)))
     seconds, steps = time.perf_counter() - started, tasks * len(plan.steps)
     return Figure(name, "tasks/s", tasks / seconds, {"tasks": tasks, "seconds": seconds, **spent.each(steps)})
+
+
+async def _children(app: tasker.App, conditions: Conditions) -> Figure:
+    """One step starts 10,000 child tasks of one step each, a hundred at a time: from the submission to its result."""
+    number = conditions.fewer(10_000, 20)
+    parent, child = family()
+    await app.plans.register(child, force=True)
+    await app.plan(parent)
+    spent, started = Spent(conditions.url), time.perf_counter()
+    report = await app.run(parent, {"list": [*range(number)]}, timeout=600)
+    seconds = time.perf_counter() - started
+    assert report.steps["children"].result["succeeded"] == number, report.status
+    more = {"children": number, "seconds": seconds, **spent.each(number)}
+    return Figure(FAN_CHILDREN, "children/s", number / seconds, more)
 
 
 def latency(name: str, times: list[float], more: Mapping[str, Any]) -> Figure:

@@ -59,6 +59,19 @@ def dag(steps: Mapping[str, Sequence[str]], name: str, handler: str, effect: str
     return compiled("\n".join(lines))
 
 
+def family() -> tuple[Plan, Plan]:
+    """A step that starts a child task for each item of the input, and the template of these."""
+    parent = """
+name: parent
+namespace_name: bench
+version: "1.0.0"
+identity_strategy: always_unique
+steps:
+  - {name: children, type: task, template: child, for_each: {in: input.list}}
+"""
+    return compiled(parent), dag({"only": ()}, "child", NOOP)
+
+
 def compiled(text: str) -> Plan:
     """The one plan of a template's text."""
     result = compile_text(text)

@@ -1,4 +1,4 @@
-"""Where a task goes after a write that changed its steps, told once more (rule 10): the SQL is held against it."""
+"""Where a task goes after a write that changed its steps (rule 10), as Python decides it: the SQL must be equal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasker.engine.states import task as evaluate
-from tasker.engine.states.task import TaskState, task_path
+from tasker.engine.states.task import TaskState, task_path, task_target
 
 OnBlocked = Literal["give_up", "wait"]
 
@@ -27,29 +27,4 @@ def evaluate_task(state: TaskState, counts: StepCounts, on_blocked: OnBlocked = 
     waits for a person. `error` is evaluated like an open state: the engine asks only after an operator's repair. The
     other final states answer [].
     """
-    return list(task_path(state, _target(state, counts, on_blocked)) or ())
-
-
-def _target(state: TaskState, counts: StepCounts, on_blocked: OnBlocked) -> TaskState:
-    if counts.done == counts.total:
-        return TaskState.COMPLETE
-    if counts.enqueued_now:
-        return TaskState.STEPS_IN_PROCESS
-    if _is_blocked(counts):
-        return TaskState.BLOCKED_BY_FAILURES if on_blocked == "wait" else TaskState.ERROR
-    return _waiting(state, counts)
-
-
-def _is_blocked(counts: StepCounts) -> bool:
-    can_move = counts.active or counts.retry or counts.ready_held
-    return not can_move and counts.error + counts.cancelled > 0
-
-
-def _waiting(state: TaskState, counts: StepCounts) -> TaskState:
-    """Only a task whose steps were in process can start to wait for a retry; the others have no edge to it."""
-    if not counts.retry:
-        return TaskState.WAITING_FOR_DEPENDENCIES
-    quiet = not counts.active and not counts.ready_held
-    if state == TaskState.WAITING_FOR_RETRY or (quiet and state == TaskState.STEPS_IN_PROCESS):
-        return TaskState.WAITING_FOR_RETRY
-    return TaskState.WAITING_FOR_DEPENDENCIES
+    return list(task_path(state, task_target(state, counts, counts.enqueued_now, on_blocked)) or ())

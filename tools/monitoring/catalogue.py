@@ -37,7 +37,8 @@ VALUES = {
 VALUES_OF = {
     ("tasker_timers_late_seconds", "kind"): "retry, begin, deadline, schedule, wait",
     ("tasker_timers_waiting", "kind"): "retry, begin, deadline, schedule, wait",
-    ("tasker_steps_suspended", "kind"): "time, event, person, child",
+    ("tasker_steps_suspended", "kind"): "time, event, person, task",
+    ("tasker_child_tasks", "state"): "waiting, running, succeeded, failed",
     ("mpsc_channel_capacity", "component"): "worker",
     ("mpsc_channel_full_events_total", "component"): "worker",
     ("mpsc_channel_usage_percent", "component"): "worker",

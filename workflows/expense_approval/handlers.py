@@ -10,6 +10,8 @@ from tasker.step_handler import inputs, step_handler
 @step_handler("expense_approval.summarize")
 @inputs("approved", "votes")
 def summarize(approved: bool, votes: list[dict[str, Any]]) -> dict[str, Any]:
+    if not votes:
+        return {"approved": False, "text": "nobody decided in time"}
     word = "approved" if approved else "rejected"
     votes = [vote for vote in votes if vote["decision"] == word]
     comments = "".join(f": {vote['comment']}" for vote in votes if vote["comment"])

@@ -120,7 +120,9 @@ class _Watched:
     """Writes of an attempt that notify the observer of checkpoints."""
 
     def __init__(self, writes: ClaimWrites, observer: StepAnnouncer) -> None:
-        self._observer, self._writes, self.begin = observer, writes, writes.begin
+        self._observer, self._writes = observer, writes
+        self.begin, self.lock = writes.begin, writes.lock
+        self.memo, self.children = writes.memo, writes.children
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         saved = await self._writes.save(attempt, position)

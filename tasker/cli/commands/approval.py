@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from tasker.cli.target import FleetTarget, find_task, fleet_options, run_on_flee
 
 if TYPE_CHECKING:
     from tasker.cli.remote.fleet import Fleet
-    from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, CountedVote
+    from tasker.views.approvals import Approval, ApprovalDetail, ApprovalLink, CountedVote, Decision
 
 
 @click.group(cls=GuessingGroup)
@@ -94,7 +94,7 @@ def decide_approval(
 
     async def act(app: Fleet) -> CountedVote:
         task = await find_task(app.tasks, task_uuid)
-        decision: Literal["approved", "rejected"] = "approved" if approves else "rejected"
+        decision: Decision = "approved" if approves else "rejected"
         return await app.approvals.decide(
             task, step, decision, actor=by or actor(), form=values or None, comment=comment
         )

@@ -66,7 +66,8 @@ def simulate(path: Path, exploring: bool, most_runs: int, min_coverage: float, f
 
     Conditions, inputs, retries, delays, decisions and batches are those of a real run. A step that would call a handler
     needs a mock: `charge={"id": 7}` (a result), `charge=fail:timeout:2` (fails twice, then succeeds),
-    `charge=fail:declined` (always fails), `choose=route:express,gift` (a decision), `cut=batches:3`.
+    `charge=fail:declined` (always fails), `choose=route:express,gift` (a decision), `cut=batches:3`,
+    `ask=approved:ann`, `ask=rejected:ann`, `ask=no_decision`.
 
     \b
     Examples:
@@ -96,9 +97,9 @@ def simulate(path: Path, exploring: bool, most_runs: int, min_coverage: float, f
 def _run(path: Path, options: dict[str, Any]) -> SimulatedRun:
     from tasker.simulation.mock_texts import read_setting
     from tasker.simulation.scenarios import read_mocks
-    from tasker.simulation.simulate import real_handlers, simulate, workflow_of
+    from tasker.simulation.simulate import real_handlers, simulate, workflow_and_started
 
-    workflow = workflow_of(path, options["template"], options["environment"])
+    workflow, started = workflow_and_started(path, options["template"], options["environment"])
     folder = path if path.is_dir() else path.parent
     values = read_input(options["given"], options["settings"], folder=folder, read_stdin=sys.stdin.read)
     mocks = {} if options["mocks_file"] is None else read_mocks(options["mocks_file"])
@@ -107,7 +108,8 @@ def _run(path: Path, options: dict[str, Any]) -> SimulatedRun:
         workflow.plan,
         values.values,
         mocks,
-        handlers=real_handlers(workflow) if options["real"] else None,
+        handlers=real_handlers(workflow, started=started) if options["real"] else None,
+        templates=[each.plan for each in started],
         mock_all=options["mock_all"],
         slots=options["slots"],
         seed=options["seed"],
@@ -160,6 +162,7 @@ def _exploration(done: Exploration) -> dict[str, Any]:
         "complete": done.is_whole,
         "coverage_percent": round(coverage.percent, 1),
         "missing": [{"item": str(item), "place": coverage.place(item)} for item in coverage.missing],
+        "undone": {name: list(steps) for name, steps in done.undone.items()},
         "findings": [{"step": each.step, "message": each.message, "place": each.place} for each in done.findings],
     }
 
@@ -170,6 +173,10 @@ def _exploration_text(done: Exploration) -> str:
     lines = [f"{plan.namespace}/{plan.name}: {done.routes} paths through {len(plan.steps)} steps, {done.runs} runs"]
     if not done.is_whole:
         lines.append("stopped before all paths were run; see --most-runs")
+    lines += [
+        f"if {name} fails, undone: {', '.join(steps) or 'nothing'}"
+        for name, steps in [*done.undone.items()][:MOST_SHOWN]
+    ]
     lines += [f"{each.place or plan.name}: {each.step}: {each.message}" for each in done.findings[:MOST_SHOWN]]
     shown = f"{len(coverage.items) - len(coverage.missing)} of {len(coverage.items)}"
     lines.append(f"coverage {coverage.percent:.0f}% ({shown})")

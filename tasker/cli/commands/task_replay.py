@@ -60,7 +60,7 @@ def replay(
     \b
     Examples:
       tasker task replay 0199c1f4-8a52 --handlers orders
-      tasker task replay 0199c1f4-8a52 --step charge --fakes tests/fakes.py --ignore charge.id
+      tasker task replay 0199c1f4-8a52 --step charge --fakes fakes.py --ignore charge.id
 
     \b
     Exit codes:

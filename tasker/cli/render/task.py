@@ -181,7 +181,7 @@ def _facts(report: TaskReport) -> Iterator[str]:
     yield f"input     {pretty_json(report.context, indent=10).lstrip()}"
 
 
-WAITS = {"time": "a time", "event": "an event", "person": "a person"}
+WAITS = {"time": "a time", "event": "an event", "person": "a person", "task": "child tasks"}
 
 
 def waiting_text(words: Sequence[str]) -> str:

@@ -57,6 +57,8 @@ class Prepared:
     tags: Sequence[str]
     configuration: Configured
     plan: Plan | None
+    children: Sequence[Plan] = ()
+    """Templates beside it whose tasks its steps start."""
 
 
 def check_order(order: RunRequest) -> None:
@@ -86,15 +88,17 @@ def prepare_order(order: RunRequest) -> Prepared:
     if path is None or order.resume is not None:
         _require_what_is_kept(order, configuration)
     task_input = read_input(order.input, order.settings, folder=_input_folder(path), read_stdin=sys.stdin.read)
-    workflow = _compiled(path, order, configuration) if path and order.resume is None else None
+    workflow, children = _compiled(path, order, configuration) if path and order.resume is None else (None, [])
     registry = load_handlers(order.handlers if order.resume is None else (), configuration.importable)
     registry.provide_steps(handlers_of(plugins_of(configuration.plugins)))
     if workflow is not None:
-        load_neighbouring_handlers(registry, [workflow])
-        require_handlers(registry, workflow.plan, workflow.lines)
+        load_neighbouring_handlers(registry, [workflow, *children])
+        for each in (workflow, *children):
+            require_handlers(registry, each.plan, each.lines)
         require_fitting(workflow.plan, task_input)
     tags = _tags(workflow.folder if workflow else None, order.handlers)
-    return Prepared(registry, task_input, tags, configuration, workflow.plan if workflow else None)
+    plan = workflow.plan if workflow else None
+    return Prepared(registry, task_input, tags, configuration, plan, [each.plan for each in children])
 
 
 def require_fitting(plan: Plan, given: TaskInput) -> None:
@@ -174,15 +178,17 @@ def _require_what_is_kept(order: RunRequest, configuration: Configured) -> None:
             ) from error
 
 
-def _compiled(path: Path, order: RunRequest, configuration: Configured) -> Workflow:
+def _compiled(path: Path, order: RunRequest, configuration: Configured) -> tuple[Workflow, list[Workflow]]:
+    """Return the workflow, and those beside it whose tasks it starts."""
     from tasker.plugins.contributions import rules_of
     from tasker.plugins.host import plugins_of
     from tasker.services.workflows.files import load_workflows
-    from tasker.services.workflows.targets import choose_workflow
+    from tasker.services.workflows.targets import choose_workflow, workflows_started
 
     environment, rules = order.environment, rules_of(plugins_of(configuration.plugins))
     workflows = load_workflows(path, environment or configuration.environment, rules, named=environment is not None)
-    return choose_workflow(workflows, order.template, str(path))
+    workflow = choose_workflow(workflows, order.template, str(path))
+    return workflow, workflows_started(workflow, workflows)
 
 
 def _input_folder(path: Path | None) -> Path | None:

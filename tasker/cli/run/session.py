@@ -165,6 +165,8 @@ async def _submit(app: App, order: RunRequest, prepared: Prepared) -> StartedRun
     if plan is None:
         plan = await app.plan(str(order.target), template=order.template, environment=order.environment)
         require_fitting(plan, prepared.input)
+    for child in prepared.children:
+        await app.plans.pinned(child, force=True)
     key = order.idempotency_key or (None if order.strict_identity else new_task_uuid())
     with name_existing_task(order.database.arguments()):
         submitted = await app.submit(

@@ -16,6 +16,7 @@ from tasker.client.connection import HttpConnection
 from tasker.client.task_events import TaskEvent, read_events
 from tasker.clock import BackoffPolicy
 from tasker.errors import DuplicateTask, RequestTimeout, ServerUnreachable, TooManyRequests, UsageError
+from tasker.logging.current_step import running
 from tasker.operations.tasks import MOST_STEPS, ON_DUPLICATE, OnDuplicate, TaskOperations
 from tasker.services.submission.starts import start_texts
 from tasker.template.names import PriorityName
@@ -36,7 +37,8 @@ AWAY = (ServerUnreachable, RequestTimeout, TooManyRequests)
 class TaskOptions(TypedDict, total=False):
     """Optional attributes of a task. Tasks with the same template and idempotency key are one task.
 
-    It begins at `run_at`, a time with a zone, or after `delay` (a timedelta, seconds, or text such as `5m`).
+    It begins at `run_at`, a time with a zone, or after `delay` (a timedelta, seconds, or text such as `5m`). `key` is
+    for calls within a handler, as in `App.submit`.
     """
 
     priority: int | PriorityName | None
@@ -50,6 +52,7 @@ class TaskOptions(TypedDict, total=False):
     deadline: datetime | timedelta | float | str | None
     tenant: str | None
     callback_url: str | None
+    key: str | None
 
 
 class TaskCalls(OperationCalls, TaskOperations):
@@ -76,6 +79,8 @@ class TaskCalls(OperationCalls, TaskOperations):
         With `wait` the call returns when the task has ended, or after `wait` seconds. With an idempotency key the
         request is retried if its response is lost, and still creates one task. Raises `TemplateNotFound`,
         `InputInvalid`, `DuplicateTask`, `Overloaded`.
+
+        Within a handler the task is a child of its step, as in `App.submit`.
         """
         body = {
             "name": name,
@@ -92,6 +97,7 @@ class TaskCalls(OperationCalls, TaskOperations):
 
     async def submit(self, body: Mapping[str, Any], *, wait: float = 0.0) -> dict[str, Any]:
         """Create the task described by a request body, as `create_task`; return the whole response."""
+        body = _within_handler(body)
         params = {"wait": f"{wait:.3f}s"} if wait else {}
         if body.get("idempotency_key") is None:
             answer = await self.connection.send("POST", "/v1/tasks", params=params, body=body, waits=wait)
@@ -154,7 +160,10 @@ class TaskCalls(OperationCalls, TaskOperations):
     ) -> dict[str, Any]:
         """Create up to 1,000 tasks, each with its own outcome in `results`: a failure does not affect the others."""
         common = {"initiator": self.initiator, "source_system": self.source_system}
-        body = {"tasks": [{**common, **task} for task in tasks], "on_duplicate": _published(on_duplicate)}
+        body = {
+            "tasks": [_within_handler({**common, **task}) for task in tasks],
+            "on_duplicate": _published(on_duplicate),
+        }
         return dict(await self.connection.send("POST", "/v1/tasks/batch", body=body))
 
     async def get_task(self, task_uuid: str) -> Task:
@@ -248,6 +257,16 @@ def _published(on_duplicate: OnDuplicate) -> str:
     if on_duplicate not in ON_DUPLICATE:
         raise UsageError(f"on_duplicate is {on_duplicate!r}, expected one of {', '.join(ON_DUPLICATE)}")
     return ON_DUPLICATE[on_duplicate]
+
+
+def _within_handler(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the description of a task as one of the step whose handler runs here; unchanged outside of a handler."""
+    claim = running.get()
+    if claim is None or "parent" in body:
+        return body
+    parent = {"step_uuid": claim.step_uuid, "token": claim.token}
+    above = body.get("parent_correlation_id") or claim.correlation_id or None
+    return {**body, "parent": parent, "parent_correlation_id": above}
 
 
 def _encoded(options: TaskOptions) -> dict[str, Any]:

@@ -13,7 +13,7 @@ grant select on all tables in schema tasker to {worker}, {orchestrator}, {api};
 -- operator actions.
 grant update on tasker.tasks to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.workflow_steps, tasker.enqueue_counters, tasker.repairs, tasker.tasks_dlq,
-  tasker.dlq_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
+  tasker.dlq_counters, tasker.compensation_counters, tasker.unserved_steps to {worker}, {orchestrator}, {api};
 grant insert, update, delete on tasker.ready_backlog, tasker.timers, tasker.step_results to {worker},
   {orchestrator}, {api};
 grant insert, update, delete on tasker.limit_waiters, tasker.limit_permits, tasker.limit_notes,
@@ -36,6 +36,10 @@ grant insert, update on tasker.step_waits to {worker}, {orchestrator}, {api};
 -- sweeps prune them
 grant insert, update, delete on tasker.incoming_events to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.wait_events to {worker}, {orchestrator}, {api};
+-- child tasks: each last write of a child appends its end, and every process starts and counts them
+grant insert, update on tasker.fan_outs, tasker.fan_out_items to {worker}, {orchestrator}, {api};
+grant insert, delete on tasker.child_ends to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.task_families to {worker}, {orchestrator}, {api};
 grant insert, delete on tasker.approval_votes to {worker}, {orchestrator}, {api};
 
 -- Registration, and the sweeps that run once for the whole fleet; a sweep also pauses and resumes after a
@@ -48,8 +52,10 @@ grant insert, delete on tasker.pauses to {worker}, {orchestrator}, {api};
 grant insert on tasker.pause_log to {worker}, {orchestrator}, {api};
 grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orchestrator}, {api};
 
--- Only workers run handlers.
-grant insert, update on tasker.step_checkpoints, tasker.step_progress to {worker};
+-- Only workers run handlers. Every process that matches an event stores it for the handler that waits for it.
+grant insert, update on tasker.step_checkpoints to {worker}, {orchestrator}, {api};
+grant insert, update on tasker.step_progress to {worker};
+grant insert, update, delete on tasker.locks, tasker.memos to {worker}, {orchestrator};   -- sweeps prune them
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 
@@ -90,7 +96,7 @@ grant delete on tasker.tasks, tasker.task_details, tasker.workflow_steps, tasker
   tasker.dlq_replay_items, tasker.domain_events,
   tasker.event_positions, tasker.step_logs, tasker.step_progress,
   tasker.domain_events_pruned, tasker.unique_keys, tasker.debounces, tasker.step_waits, tasker.wait_events,
-  tasker.task_links to {orchestrator};
+  tasker.task_links, tasker.fan_outs, tasker.fan_out_items, tasker.task_families to {orchestrator};
 grant insert on tasker.domain_events_pruned to {orchestrator};
 grant update (event_id) on tasker.domain_events to {orchestrator};   -- to lock the rows that it deletes
 
@@ -100,7 +106,7 @@ grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, 
   tasker.template_edges, tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves,
   tasker.step_moves, tasker.timers,
   tasker.enqueue_counters, tasker.workers, tasker.pauses, tasker.unserved_steps, tasker.repairs, tasker.turns,
-  tasker.dlq_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings,
+  tasker.dlq_counters, tasker.compensation_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings,
   tasker.workflow_step_edges, tasker.task_transitions,
   tasker.workflow_step_transitions, tasker.task_transition_log, tasker.step_transition_log,
   tasker.v_dlq_dashboard,
@@ -111,6 +117,8 @@ grant select (workflow_step_uuid, task_uuid, namespace_id, rank, paused, unserve
 grant select (namespace_id, round) on tasker.flow_turns to {exporter};
 grant select (rule_id) on tasker.limit_waiters, tasker.limit_permits to {exporter};
 grant select (kind, ended_at) on tasker.step_waits to {exporter};
+grant select (workflow_step_uuid, total, started, running, succeeded, failed, state) on tasker.fan_outs
+  to {exporter};
 grant select (namespace_id, routed_at) on tasker.incoming_events to {exporter};
 grant select (template_id, namespace_id, named_task_uuid, step_count, static_count, created_at, lifecycle)
   on tasker.templates to {exporter};

@@ -144,6 +144,25 @@ class StepCounts:
     """Pending steps whose parents are all satisfied, but that the enqueue window does not admit yet."""
 
 
+def task_target(state: TaskState, counts: StepCounts, started: int, on_blocked: str = "give_up") -> TaskState:
+    """Return the state to which one evaluation leads a task (`tasker.task_target` in SQL).
+
+    `started` is the number of steps that became ready in this write. A permanent failure stops the task only when
+    nothing else can run; then `on_blocked` says whether it gives up (`error`) or waits for an operator (`wait`).
+    """
+    if counts.done == counts.total:
+        return _S.COMPLETE
+    if started:
+        return _S.STEPS_IN_PROCESS
+    quiet = not counts.active and not counts.ready_held
+    if quiet and not counts.retry and counts.error + counts.cancelled:
+        return _S.BLOCKED_BY_FAILURES if on_blocked == "wait" else _S.ERROR
+    # Only a task whose steps were in process can start to wait for a retry; the others have no edge to it.
+    if counts.retry and (state == _S.WAITING_FOR_RETRY or (quiet and state == _S.STEPS_IN_PROCESS)):
+        return _S.WAITING_FOR_RETRY
+    return _S.WAITING_FOR_DEPENDENCIES
+
+
 class ExecutionStatus(StrEnum):
     """Status of a task's execution, derived from its steps."""
 

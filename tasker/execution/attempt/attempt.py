@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from tasker.dataclasses import dataclass
 from tasker.engine.exchange import Result
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import VALUE_LIMIT_BYTES
 from tasker.logging.current_step import Reporter, running
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.transactions import AttemptTransaction
+    from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources
 
 
@@ -66,6 +68,17 @@ class ClaimWrites(Protocol):
         """Save a position; return the stored checkpoint with its history, or None when the claim was lost."""
         ...
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a page of the child tasks of a step of the task (`tasker.children_v1`)."""
+        ...
+
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Recall or remember a result of the step; return the answer of `tasker.ACTION_memo_v1`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
@@ -84,8 +97,12 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
+    locks: Callable[[Attempt], LockCalls] | None = field(default=None, repr=False)
+    """Makes the calls for locks of the handler; None: no worker runs it."""
     transaction: AttemptTransaction | None = field(default=None, repr=False)
     """Transaction of a handler that completes its step with it; None for all others."""
+    starter: TaskStarter | None = field(default=None, repr=False)
+    """Creator of the tasks that the handler starts; None: it can start none."""
     lists: dict[str, list[Any]] | None = field(default=None, repr=False)
     """Lists of steps with `for_each` that other instances of the task have evaluated here, by their expressions."""
 

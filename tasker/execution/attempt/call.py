@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Token
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasker.errors import AuthenticationError
@@ -172,4 +173,7 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         cancel_flag=attempt.cancel,
         events=events,
         resources=attempt.resources,
+        locks=None if attempt.locks is None else partial(attempt.locks, attempt),
+        starter=attempt.starter,
+        children=partial(attempt.writes.children, attempt) if attempt.plan.starts_children else None,
     )

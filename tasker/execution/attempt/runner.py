@@ -36,6 +36,7 @@ from tasker.execution.attempt.breaker_permit import BreakerPermit
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
+from tasker.execution.attempt.memos import memoized
 from tasker.execution.attempt.settle import (
     TIMED_OUT,
     OutcomeRedactor,
@@ -43,13 +44,12 @@ from tasker.execution.attempt.settle import (
     interrupted,
     isolate_failure,
     make_storable,
-    mode_mismatch,
     past_deadline,
     role_mismatch,
     too_near,
 )
 from tasker.execution.attempt.slot_share import several_slots
-from tasker.execution.modes.event_loop import run_async
+from tasker.execution.modes.event_loop import refuse_plain_function, run_async
 from tasker.execution.modes.threads import ThreadExecutor
 from tasker.handlers.claims import Claim, Failure, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
@@ -126,12 +126,9 @@ class AttemptRunner:
 
     def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
         """Return the effect of a step: that of the template, or what its handler declares here."""
-        if step.effect is not None:
-            return step.effect
-        try:
-            return self._registry.of_step(step, plan.id).effect
-        except ResolutionError:
-            return None
+        with contextlib.suppress(ResolutionError):
+            return step.effect or self._registry.of_step(step, plan.id).effect
+        return None
 
     @property
     def leaked_threads(self) -> int:
@@ -169,10 +166,8 @@ class AttemptRunner:
     async def run(self, attempt: Attempt) -> AttemptEnd:
         """Run the step's handler until it has a result, over as many checkpoints as it yields.
 
-        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd` when
-        there is nothing to report: `ClaimLost` (a checkpoint was refused), `AttemptCancelled`, `ClaimReleased` (this
-        worker has no such handler, closes, or has no thread or child process for it), or `ClaimDeferred` (the step's
-        circuit breaker is open).
+        Never raises for anything a handler does. Returns the `Result` that must be reported, or an `UnreportedEnd`,
+        such as `ClaimReleased` if this worker has no such handler, closes, or has no thread or child process for it.
         """
         if self._closing:
             return ClaimReleased(attempt.claim, "the worker is closing")
@@ -277,7 +272,8 @@ class AttemptRunner:
         mode = self._mode(attempt, handler)
         if attempt.step.for_each is not None:
             return await self._call_for_items(attempt, attempt.step.for_each, handler, mode)
-        return await self._call_again(attempt, handler, mode)
+        call = partial(self._call_again, attempt, handler, mode)
+        return await (call() if attempt.step.memoize is None else memoized(attempt, attempt.step.memoize, call))
 
     async def _call_for_items(
         self, attempt: Attempt, each: ForEach, handler: ResolvedHandler, mode: HandlerExecutor
@@ -335,7 +331,7 @@ class AttemptRunner:
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         match attempt.step.execution or handler.kind:
             case "async":
-                return run_async if handler.kind == "async" else _not_async
+                return run_async if handler.kind == "async" else refuse_plain_function
             case "process":
                 return self._in_subprocess
             case _:
@@ -363,9 +359,9 @@ class AttemptRunner:
             return self._snoozed(attempt, ending, started)
         if isinstance(ending, Suspension):
             return ClaimSuspended(attempt.claim, "", ending)
-        milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Checkpoint):
             return ClaimLost(attempt.claim, REFUSED)
+        milliseconds = round((self._clock.monotonic() - started) * 1000)
         if isinstance(ending, Failure):
             if attempt.step.effect == ONCE and attempt.cancel.began and ending.error_type in UNKNOWN_OUTCOMES:
                 ending = with_unknown_outcome(ending, {"worker": attempt.claim.worker})
@@ -391,10 +387,6 @@ class AttemptRunner:
             self._idle.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), limit)
-
-
-async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
-    return mode_mismatch(handler.name)
 
 
 def _needs_isolation(attempt: Attempt, handler: ResolvedHandler) -> bool:

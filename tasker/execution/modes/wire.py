@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tasker.errors import UsageError
 from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptCancelFlag,
@@ -23,12 +24,14 @@ from tasker.execution.attempt.attempt import (
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
+from tasker.handlers.starting import TaskStarter
 from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
 from tasker.logging.trace_context import TraceContext
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
+    from tasker.handlers.locks import LockCalls
     from tasker.resources.registry import AttemptResources, ResourceRegistry
 
 MARK = b"TSKR"
@@ -44,6 +47,9 @@ REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, 
 
 STOP: Mapping[str, Any] = {"type": "stop"}
 """Message that tells a child to stop, sent in place of a request and in addition to the signal."""
+
+START, STARTED = "start", "started"
+"""Types of the messages by which a handler in a child starts a task, and of the answer of its parent."""
 
 CallId: TypeAlias = list[str | int]
 """Step, token and number of the call: a step is called again under the same token after each checkpoint."""
@@ -111,7 +117,12 @@ def request(call: CallId, attempt: Attempt, handler: ResolvedHandler, sent: Shar
 
 
 def attempt_from(
-    message: Mapping[str, Any], flag: AttemptCancelFlag, reporter: Reporter, received: SharedValueReceiver
+    message: Mapping[str, Any],
+    flag: AttemptCancelFlag,
+    reporter: Reporter,
+    received: SharedValueReceiver,
+    locks: Callable[[Attempt], LockCalls],
+    starter: TaskStarter | None = None,
 ) -> Attempt:
     """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
@@ -129,6 +140,8 @@ def attempt_from(
         reporter=reporter,
         inputs=message["inputs"],
         resources=_attempt_resources(message["resources"]),
+        locks=locks,
+        starter=starter,
     )
 
 
@@ -223,3 +236,16 @@ class InTheParent:
     async def save(self, attempt: Attempt, position: Checkpoint) -> None:
         """Raise `NotImplementedError`: a child process hands its checkpoints to its parent."""
         raise NotImplementedError("a child process hands its checkpoints to its parent")
+
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
+        raise NotImplementedError("a child process asks its parent for locks")
+
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `UsageError`: a child process has no connection."""
+        hint = "write `execution: thread`, or an async handler"
+        raise UsageError("a handler in a child process cannot read child tasks", hint=hint)
+
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: the parent has looked before it started the child."""
+        raise NotImplementedError("the parent looks for stored results")

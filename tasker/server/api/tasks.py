@@ -62,11 +62,11 @@ async def create_task(
     """
     program, seconds = program_of(request), seconds_of(wait)
     order = body.order(known_caller(request), headers.context, headers.idempotency_key)
-    order = _permit(request, order, body.on_duplicate)
+    order = await _linked(request, _permit(request, order, body.on_duplicate))
     submitted = await program.submissions.submit(
         order, on_duplicate=ON_DUPLICATE[body.on_duplicate], awaited=bool(seconds)
     )
-    if submitted.unique or submitted.debounced:
+    if submitted.unique or submitted.debounced or not (submitted.created or body.parent is None):
         _permit_reading(request, order.namespace)
     await wait_for_end(request, program, submitted.task_uuid, seconds)
     task = await program.views.task(submitted.task_uuid, limit=MOST_STEPS)
@@ -95,7 +95,7 @@ async def create_tasks(request: Request, body: TaskBatch, trace: Annotated[Trace
     """Create many tasks in one trace, with an answer for each. Tasks of one template share a transaction."""
     orders = [_permitted(request, task.order(known_caller(request), trace.context), body) for task in body.tasks]
     refused = {place: error for place, error in enumerate(orders) if isinstance(error, NotPermitted)}
-    permitted = [order for order in orders if not isinstance(order, NotPermitted)]
+    permitted = [await _linked(request, order) for order in orders if not isinstance(order, NotPermitted)]
     answers = iter(
         await program_of(request).submissions.submit_many(permitted, on_duplicate=ON_DUPLICATE[body.on_duplicate])
     )
@@ -140,12 +140,23 @@ def _permit(request: Request, order: TemplateSubmission, on_duplicate: str) -> T
     return replace(order, request=replace(order.request, tenant=tenant))
 
 
+async def _linked(request: Request, order: TemplateSubmission) -> TemplateSubmission:
+    """Return the submission without a link to its parent if the caller may not read the task of that step: it remains
+    identified by the step, but is not shown as its child."""
+    parent, caller = order.request.parent, caller_of(request)
+    if parent is None:
+        return order
+    where = caller.namespaces(Permission.TASKS_READ) if caller.may(Permission.TASKS_READ) else frozenset[str]()
+    seen = await program_of(request).tasks.has_step(parent.step_uuid, namespaces=where, tenants=tenants_of(request))
+    return replace(order, request=replace(order.request, parent=replace(parent, linked=seen)))
+
+
 def _permit_reading(request: Request, namespace: str) -> None:
     """Raise `DuplicateTask` in place of the running task if the caller may not read it."""
     try:
         caller_of(request).require_in(Permission.TASKS_READ, namespace)
     except NotPermitted:
-        raise DuplicateTask("A task with this unique key runs.", hint="submit again when it has ended") from None
+        raise DuplicateTask("The task exists already.", hint="with tasks:read you get its identifier") from None
 
 
 def _permitted(request: Request, order: TemplateSubmission, body: TaskBatch) -> TemplateSubmission | NotPermitted:

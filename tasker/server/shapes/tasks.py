@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 from uuid import UUID
 
@@ -12,11 +13,21 @@ from tasker.logging.trace_context import TraceContext
 from tasker.operations.tasks import ON_DUPLICATE as WORDS
 from tasker.operations.tasks import OnDuplicate
 from tasker.server.shapes.texts import AwareMoment, Deadline, Duration, Moment, Name, Priority, Tenant, Text
+from tasker.services.submission.parents import ParentStep
 from tasker.services.submission.registered import TemplateSubmission
 from tasker.services.submission.submit import Submission
 
 MOST_ORDERS = 1000
 ON_DUPLICATE: dict[str, OnDuplicate] = {published: word for word, published in WORDS.items()}
+
+
+class ParentOfTask(BaseModel):
+    """Step whose handler creates a task."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    step_uuid: UUID
+    token: int | None = Field(None, ge=0, le=2**62, description="Fencing token of its claim.")
 
 
 class DescribedTask(BaseModel):
@@ -115,9 +126,22 @@ class DescribedTask(BaseModel):
 class TaskRequest(DescribedTask):
     """Task to create. The template is `name` or `template_name`, its input `context` or `configuration`."""
 
+    parent: ParentOfTask | None = Field(
+        None, description="The task is a child of this step: a repeated request answers with the same task."
+    )
+    key: Name | None = Field(None, description="With `parent`: identifies the task among those of the step.")
+
     on_duplicate: Literal["refuse", "return_existing"] = Field(
         "refuse", description="Answer with the existing task of that identity, in place of 409."
     )
+
+    def order(
+        self, caller: str | None = None, trace: TraceContext | None = None, idempotency_key: str | None = None
+    ) -> TemplateSubmission:
+        """Return the request in the form of the services, with its parent; see `DescribedTask.order`."""
+        order = super().order(caller, trace, idempotency_key)
+        parent = None if self.parent is None else ParentStep(str(self.parent.step_uuid), self.parent.token)
+        return replace(order, request=replace(order.request, parent=parent, key=self.key))
 
 
 class QueuedRequest(DescribedTask):

@@ -114,6 +114,10 @@ OF_THE_FLEET: Catalogue = {
     "tasker_steps_suspended": Described(
         "gauge", "Steps that wait in progress without a worker; counted to 100000.", ("kind",)
     ),
+    "tasker_fan_outs_open": Described("gauge", "Steps that wait for child tasks; counted to 100000."),
+    "tasker_child_tasks": Described(
+        "gauge", "Child tasks of these steps, by what became of them: waiting, running, succeeded, failed.", ("state",)
+    ),
     "tasker_incoming_events_unrouted": Described(
         "gauge", "Incoming events that were not compared with waits yet; counted to 100000.", ("namespace",)
     ),
@@ -135,6 +139,9 @@ OF_THE_FLEET: Catalogue = {
         "Maximum age of the last checkpoint of a running step that writes checkpoints, among the 200 oldest "
         "open tasks.",
         ("namespace",),
+    ),
+    "tasker_compensations_total": Described(
+        "counter", "Compensations that ended: all effects undone, or not.", ("outcome",)
     ),
     "tasker_repairs_total": Described("counter", "Repairs made by sweeps, by kind; 0 in a healthy fleet.", ("kind",)),
 }

@@ -61,7 +61,7 @@ class SavedViews:
 
 INPUTS = "inputs"
 STATES = tuple(state.value for state in TaskState)
-WAITING_FOR = ("time", "event", "person")
+WAITING_FOR = ("time", "event", "person", "task")
 OUTCOMES = ("partial", "compensating", "compensated", "compensation_failed")
 OF_DETAILS = ("initiator", "source_system", "correlation_id", "idempotency_key", "tags", INPUTS)
 CLAUSES = (

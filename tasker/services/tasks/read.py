@@ -169,6 +169,14 @@ class Tasks(Viewed):
             tenants=names(tenants),
         )
 
+    async def has_step(
+        self, step_uuid: str, *, namespaces: Collection[str] | None = None, tenants: Collection[str] | None = None
+    ) -> bool:
+        """Return True if a task of these namespaces and tenants (None allows all) has the step with this UUID."""
+        params = {"step": step_uuid, "namespaces": names(namespaces), "tenants": names(tenants)}
+        ((there,),) = await self._engine.connection.execute(query("children", "has_step"), params)
+        return bool(there)
+
     async def template_id(self, task_uuid: str) -> int:
         """Return the id of the compiled template to which the task is pinned. Raises `TaskNotFound`."""
         rows = await self._query("template_id", task=checked(task_uuid))

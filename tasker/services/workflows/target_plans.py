@@ -15,7 +15,13 @@ from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.services.submission.in_transaction import registered_plan
 from tasker.services.workflows.files import find_templates, load_workflows
 from tasker.services.workflows.handlers import Workflow, load_neighbouring_handlers
-from tasker.services.workflows.targets import choose_workflow, is_there, registered_name, unknown_target
+from tasker.services.workflows.targets import (
+    choose_workflow,
+    is_there,
+    registered_name,
+    unknown_target,
+    workflows_started,
+)
 from tasker.template.plan import Plan
 from tasker.template.plugin_rules import TemplateRules
 
@@ -50,7 +56,10 @@ class TargetPlans:
         """
         if isinstance(target, str | Path) and is_there(target):
             workflows = self._of_path(str(target), environment or default_environment, named=environment is not None)
-            return choose_workflow(workflows, template, str(target)).plan
+            workflow = choose_workflow(workflows, template, str(target))
+            for child in workflows_started(workflow, workflows):
+                await self._plans.pinned(child.plan, force=True)
+            return workflow.plan
         if environment is not None:
             raise UsageError(
                 f"the environment {environment!r} cannot be applied: the template is already compiled",

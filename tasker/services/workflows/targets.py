@@ -14,6 +14,7 @@ from tasker.template.diagnostics import near
 
 if TYPE_CHECKING:
     from tasker.services.workflows.handlers import Workflow
+    from tasker.template.plan import Plan
 
 
 MOST_NAMES = 1000
@@ -82,8 +83,15 @@ def resolve_path(target: str | Path) -> str | None:
 
 
 def choose_workflow(workflows: Sequence[Workflow], name: str | None, target: str) -> Workflow:
-    """Return the only workflow, or the one of that name. Raises `UsageError` listing the target's templates."""
+    """Return the workflow of that name; without a name the only one, or the only one that no other of them starts.
+
+    Raises `UsageError` listing the target's templates.
+    """
     matches = [workflow for workflow in workflows if name in (None, workflow.plan.name)]
+    if name is None and len(matches) > 1:
+        started = {key for workflow in workflows for key in templates_started(workflow.plan)}
+        first = [workflow for workflow in matches if (workflow.plan.namespace, workflow.plan.name) not in started]
+        matches = first if len(first) == 1 else matches
     if len(matches) == 1:
         return matches[0]
     names = ", ".join(dict.fromkeys(workflow.plan.name for workflow in workflows))
@@ -93,3 +101,21 @@ def choose_workflow(workflows: Sequence[Workflow], name: str | None, target: str
     hint = "name the file of one" if same else "choose one with --template NAME"
     of_name = f" called {matches[0].plan.name!r}" if same else ""
     raise UsageError(f"{target} holds {len(matches)} templates{of_name}; it has: {names}", hint=hint)
+
+
+def workflows_started(workflow: Workflow, workflows: Sequence[Workflow]) -> list[Workflow]:
+    """Return those of `workflows` whose tasks the workflow starts, itself or through others."""
+    found: list[Workflow] = []
+    waiting = [workflow]
+    while waiting:
+        wanted = templates_started(waiting.pop().plan)
+        new = [each for each in workflows if (each.plan.namespace, each.plan.name) in wanted and each not in found]
+        found += new
+        waiting += new
+    return found
+
+
+def templates_started(plan: Plan) -> set[tuple[str, str]]:
+    """Return namespace and name of the templates whose tasks the steps of a plan start."""
+    waits = [step.wait for step in plan.steps if step.wait is not None and step.type.starts_children]
+    return {(wait["namespace"] or plan.namespace, wait["template"]) for wait in waits}

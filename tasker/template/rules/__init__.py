@@ -8,6 +8,7 @@ from typing import Any
 from tasker.template.documents import StepDraft
 from tasker.template.graph import DependencyGraph
 from tasker.template.rules import (
+    children,
     compensations,
     conditions,
     declarations,
@@ -39,6 +40,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     times.each_limit_once,
     failures.branches_exist,
     effects.keys_fit_the_effect,
+    effects.results_may_be_stored,
     waits.waits_have_an_end,
 )
 
@@ -74,6 +76,7 @@ def check_rules(
     times.deadline_is_after_all_delays(graph, document)
     conditions.names_are_free(graph, written)
     inputs.expressions_fit(graph, document, strict)
+    children.children_are_complete(graph, document)
     submissions.places_fit_the_input(graph, document)
     effects.overrides_fit_the_effect(graph, document)
     declarations.declared(graph, document)

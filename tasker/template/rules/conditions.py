@@ -22,6 +22,7 @@ OF_HANDLERS = (
     "execution",
     "on_worker_lost",
     "effect",
+    "memoize",
     "circuit_breaker",
 )
 """Keys that have no effect on a step without a handler."""
@@ -36,7 +37,7 @@ def keys_fit_their_step(graph: DependencyGraph) -> None:
             continue
         if "when" in step.values and not may_have_condition(_written_type(step)):
             _report_condition(step)
-        if "for_each" in step.values and _written_type(step) is not DEFAULT:
+        if "for_each" in step.values and _written_type(step) is not DEFAULT and not step.type.starts_children:
             message = f"`for_each` repeats a standard step, and `{step.name}` is a {_written_type(step)} step"
             step.report("T065", message, step.reading.key(*step.path, "for_each"), "remove `type`, or `for_each`")
         if "for_each" in step.values and "batch_config" in step.values:

@@ -56,14 +56,14 @@ def expressions_fit(graph: DependencyGraph, document: Mapping[str, Any], strict:
         if (step := steps.get(name)) is not None:
             _check_step(step, scopes if name not in graph.tainted else None)
     for step, text in overridden:
-        _check_text(step, text, scopes.of(step) if scopes and step.name not in graph.tainted else None)
+        check_text(step, text, scopes.of(step) if scopes and step.name not in graph.tainted else None)
 
 
 def _check_step(step: StepDraft, scopes: _Scopes | None) -> None:
     scope = None if scopes is None else scopes.of(step)
     types: dict[Path, Type] = {}
     for text in _expressions(step):
-        type_ = _check_text(step, text, scope)
+        type_ = check_text(step, text, scope)
         if type_ is not None and text.path[: len(step.path) + 1] == (*step.path, "inputs"):
             types[text.path[len(step.path) + 1 :]] = type_
     if builtin_of(step):
@@ -83,6 +83,8 @@ def _for_one_item(step: StepDraft) -> StepDraft:
     return replace(step, values=values if schema is None else {**values, "result_schema": schema})
 
 
+ANY_TYPE = "any"
+"""`ExpressionText.wants` of a bare expression whose value may have any type."""
 KEYS = frozenset({"inputs", "rules", "for_each"})
 """Keys with expressions; `when` has become a rule of its own step."""
 
@@ -100,7 +102,7 @@ def _all_paths(graph: DependencyGraph) -> Iterator[tuple[Any, ...]]:
                         yield from paths_read(parse(part.text))
 
 
-class _Text(NamedTuple):
+class ExpressionText(NamedTuple):
     """Text with expressions, or a bare expression whose value has the type `wants`."""
 
     path: tuple[str | int, ...]
@@ -109,30 +111,39 @@ class _Text(NamedTuple):
     what: str = ""
 
 
-def _expressions(step: StepDraft) -> Iterator[_Text]:
+def _expressions(step: StepDraft) -> Iterator[ExpressionText]:
     """Yield the texts with expressions that the step itself evaluates."""
     values = step.values
     if isinstance(values.get("inputs"), dict):
         yield from _texts((*step.path, "inputs"), values["inputs"])
-    if step.made_for is not None and "for_each" in values:
-        yield _Text((*step.path, "for_each", "in"), values["for_each"]["in"], "list", "`for_each` expects a list")
+    if _evaluates_list(step):
+        yield ExpressionText(
+            (*step.path, "for_each", "in"), values["for_each"]["in"], "list", "`for_each` expects a list"
+        )
     rules = values.get("rules")
     for number, rule in enumerate(rules if isinstance(rules, list) else ()):
         path = (*step.path, "when") if step.made_for is not None else (*step.path, "rules", number, "when")
         if isinstance(rule, dict) and isinstance(rule.get("when"), str):
-            yield _Text(path, rule["when"], "bool", "a condition is a bool")
+            yield ExpressionText(path, rule["when"], "bool", "a condition is a bool")
         if isinstance(rule, dict) and "because" in rule:
             yield from _texts((*step.path, "rules", number, "because"), rule["because"])
 
 
-def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[_Text]:
+def _evaluates_list(step: StepDraft) -> bool:
+    """Return whether the step itself evaluates the list of its `for_each`."""
+    each = step.values.get("for_each")
+    starts_children = step.type is not None and step.type.starts_children
+    return isinstance(each, Mapping) and "in" in each and (step.made_for is not None or starts_children)
+
+
+def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[ExpressionText]:
     from tasker.expressions.mapping import texts_of  # needed for templates with expressions only
 
     for inside, text in texts_of(value):
-        yield _Text((*path, *inside), text)
+        yield ExpressionText((*path, *inside), text)
 
 
-def _overridden_inputs(graph: DependencyGraph, document: Mapping[str, Any]) -> list[tuple[StepDraft, _Text]]:
+def _overridden_inputs(graph: DependencyGraph, document: Mapping[str, Any]) -> list[tuple[StepDraft, ExpressionText]]:
     overridden = []
     for environment in document.get("environments", {}):
         for path, override in entries(document, environment):
@@ -142,7 +153,7 @@ def _overridden_inputs(graph: DependencyGraph, document: Mapping[str, Any]) -> l
     return overridden
 
 
-def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> Type | None:
+def check_text(step: StepDraft, written: ExpressionText, scope: CheckScope | None) -> Type | None:
     """Report the problems of a text; return the type of its expression if it has no problem and consists of one."""
     from tasker.expressions.mapping import Part, split_text  # needed for templates with expressions only
     from tasker.expressions.syntax import SYNTAX, ExpressionError, Problem
@@ -171,7 +182,9 @@ def _check_text(step: StepDraft, written: _Text, scope: CheckScope | None) -> Ty
     return whole
 
 
-def _checked(part: Part, written: _Text, alone: bool, scope: CheckScope | None) -> tuple[Type | None, list[Problem]]:
+def _checked(
+    part: Part, written: ExpressionText, alone: bool, scope: CheckScope | None
+) -> tuple[Type | None, list[Problem]]:
     """Return the type and the problems of one expression; `alone`: it is the whole text."""
     from tasker.expressions.check import Checker
     from tasker.expressions.syntax import TYPE, ExpressionError, Problem, parse
@@ -186,7 +199,7 @@ def _checked(part: Part, written: _Text, alone: bool, scope: CheckScope | None) 
     type_ = checker.check(node)
     if checker.problems:
         return type_, checker.problems
-    if written.wants is not None and not type_.may_be(written.wants):
+    if written.wants not in (None, ANY_TYPE) and not type_.may_be(written.wants):
         return type_, [Problem(TYPE, f"{written.what}, got {type_}", node.offset, node.length, None)]
     if not alone and not type_.may_be("bool", "string", "int", "double", "number"):
         message = f"inside a text an expression is a scalar, got {type_}"
@@ -278,7 +291,7 @@ class _Scopes:
 
         repeatable = {name: type_ for name, type_ in self._names.items() if name != "attempt"}
         scope = CheckScope(
-            names=repeatable if step.made_for is not None or "rules" in step.values else self._names,
+            names=repeatable if self._is_evaluated_again(step) else self._names,
             steps=_ResultsAbove(step.name, self._graph, self._above, self._results)
             if not step.at_rest
             else {name: self._results[name] for name in self._graph.steps if not self._graph.is_late(name)},
@@ -287,10 +300,15 @@ class _Scopes:
             step=step.title,
             strict=self._strict,
         )
-        if step.made_for is None and step.type is not None and step.type.is_pattern and "for_each" in step.values:
-            each = step.values["for_each"]
-            return with_item(scope, each["in"], each.get("as", "item"))
+        if step.made_for is None and step.type is not None and (step.type.is_pattern or _evaluates_list(step)):
+            each = step.values.get("for_each")
+            return scope if each is None else with_item(scope, each["in"], each.get("as", "item"))
         return scope
+
+    def _is_evaluated_again(self, step: StepDraft) -> bool:
+        """Return whether the step's expressions have one value, whatever the attempt."""
+        starts_children = step.type is not None and step.type.starts_children
+        return step.made_for is not None or "rules" in step.values or starts_children
 
 
 class _ResultsAbove(Mapping[str, Any]):

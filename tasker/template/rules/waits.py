@@ -12,6 +12,7 @@ from tasker.template.wait_keys import KINDS_OF_KEYS, NEVER, TYPES
 
 WITHOUT_WORKER: Final = (
     *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost", "effect"),
+    "memoize",
     *("circuit_breaker", "lifecycle", "system_dependency"),
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )
@@ -47,7 +48,7 @@ def _check_keys(step: StepDraft) -> None:
             hint = f"write {write}" if step.type.is_plain else f"add a step with {write} before it"
             step.report("T141", message, step.reading.key(*step.path, key), hint)
     for key in WITHOUT_WORKER if waits else ():
-        if step.reading.has(*step.path, key) and not (key == "inputs" and waits == "person"):  # which it shows
+        if step.reading.has(*step.path, key) and not (key == "inputs" and waits in ("person", "task")):
             message = f"`{key}` has no effect on a {step.type} step, which no worker runs"
             step.report("T141", message, step.reading.key(*step.path, key), "remove it")
 

@@ -85,3 +85,20 @@ CHECKPOINT_CASES = [
         holds={"import_rows_001": {"no_op": True}},
     ),
 ]
+
+VIDEO_CASES = [
+    Case(
+        "videos",
+        "video_batch",
+        ("list_videos", "videos", "report"),
+        results={"report": {"encoded": 11, "failed": 1, "megabytes": 1188.0}},
+        holds={"videos": {"total": 12, "succeeded": 11, "failed": [11]}},
+    ),
+    Case(
+        "small_videos",
+        "video_batch",
+        ("list_videos", "videos", "report"),
+        {"height": 144},
+        results={"report": {"encoded": 11, "failed": 1, "megabytes": 39.6}},
+    ),
+]

@@ -21,13 +21,13 @@ import psycopg
 from tasker.db.connection import Connection
 from tests.benchmarks.conditions import ROOT, Conditions
 from tests.benchmarks.cpu import seconds_of, server_of
-from tests.benchmarks.growth import crowds, disk, expansion, finished, namespaces, pages, templates, wide
+from tests.benchmarks.growth import children, crowds, disk, expansion, finished, namespaces, pages, templates, wide
 from tests.benchmarks.growth.case import Case, lab_of
 from tests.support.fleets.work import work_of
 from tests.support.servers.run_folder import run_folder
 from tests.support.servers.second_server import SETTINGS, programs, second_server
 
-CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
+CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES, *children.CASES)
 BESIDE = {"disk": disk.lines, "finished": finished.lines, "namespaces": namespaces.lines}
 """What is measured in bytes, in pages and in statements."""
 JIT = {"jit": "on"}

@@ -106,3 +106,24 @@ async def test_metrics_count_tenants_under_a_bounded_label(guarded: httpx.AsyncC
     await created(guarded, "acme")
     text = (await guarded.get("/metrics", headers=by("all"))).text
     assert 'tasker_tenant_submissions_total{tenant="other"}' in text
+
+
+async def test_a_task_is_no_child_of_a_task_that_its_caller_may_not_see(guarded: httpx.AsyncClient) -> None:
+    theirs = await created(guarded, "all", tenant="other")
+    report = (await guarded.get(f"/v1/tasks/{theirs['task_uuid']}", headers=by("all"))).json()
+    parent = {"step_uuid": report["steps"][0]["workflow_step_uuid"], "token": 1}
+
+    unlinked = await created(guarded, "acme", parent=parent)
+    again = await guarded.post("/v1/tasks", json={**WAITS, "parent": parent}, headers=by("acme"))
+
+    assert (unlinked["parent_step_uuid"], again.status_code) == (None, 200)
+    assert again.json()["task_uuid"] == unlinked["task_uuid"]
+    described = {**WAITS, "parent": parent, "tenant": "acme", "key": "x"}
+    seen = (await guarded.post("/v1/tasks", json=described, headers=by("two"))).json()
+    assert seen["parent_task_uuid"] == theirs["task_uuid"]
+    family = (await guarded.get(f"/v1/tasks/{seen['task_uuid']}/children", headers=by("acme"))).json()
+    assert (family["parent"], family["depth"]) == (None, 1)
+    above = await guarded.get(f"/v1/tasks/{theirs['task_uuid']}/children", headers=by("acme"))
+    assert above.status_code == 404
+    listed = (await guarded.get(f"/v1/tasks/{theirs['task_uuid']}/children", headers=by("two"))).json()
+    assert [child["task_uuid"] for child in listed["children"]] == [seen["task_uuid"]]

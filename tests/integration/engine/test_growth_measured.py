@@ -7,13 +7,13 @@ import json
 import pytest
 
 from tasker.services.tasks.read import REPORT
-from tests.benchmarks.growth import crowds, expansion, namespaces, pages, templates, wide
+from tests.benchmarks.growth import children, crowds, expansion, namespaces, pages, templates, wide
 from tests.benchmarks.growth.case import Case
 from tests.benchmarks.growth.pages import PageCase
 from tests.support.copies import copy_task
 from tests.support.engine_fixture import Lab
 
-CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES)
+CASES = (*expansion.CASES, *wide.CASES, *templates.CASES, *crowds.CASES, *children.CASES)
 
 
 def test_copies_of_a_task_read_as_the_task(database_url: str) -> None:

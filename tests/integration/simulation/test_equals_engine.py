@@ -20,7 +20,7 @@ from tasker.errors import PermanentError, RetryableError
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.simulation import mocks
 from tasker.simulation.outcome import SimulatedRun
-from tasker.simulation.simulate import real_handlers, simulate, workflow_of
+from tasker.simulation.simulate import real_handlers, simulate, workflow_and_started
 from tasker.step_handler import StepHandler
 from tasker.template.plan import Plan, RetryPolicy
 from tasker.types import StepContext
@@ -185,9 +185,10 @@ EXAMPLES = [path.parent for path in sorted(WORKFLOWS.glob("*/input.json"))]
 
 @pytest.mark.parametrize("folder", [path.name for path in EXAMPLES if not (path / "worker.toml").is_file()])
 def test_each_example_takes_the_same_route(module_database_url: str, folder: str) -> None:
-    workflow = workflow_of(WORKFLOWS / folder)
+    workflow, started = workflow_and_started(WORKFLOWS / folder)
     values = json.loads((WORKFLOWS / folder / "input.json").read_text())
-    run = simulate(workflow.plan, values, handlers=real_handlers(workflow))
+    handlers, templates = real_handlers(workflow, started=started), [each.plan for each in started]
+    run = simulate(workflow.plan, values, handlers=handlers, templates=templates)
     with tasker.SyncApp(module_database_url) as app:
         report = app.run(WORKFLOWS / folder, values, timeout=60)
     assert run.status == report.status

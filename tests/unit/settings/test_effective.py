@@ -135,6 +135,7 @@ TABLES = {
     "sweeps.dead_letters": "orchestration.dlq",
     "sweeps.batches": "orchestration.batch_processing",
     "sweeps.retention": "common.retention",
+    "approvals": "common.approvals",
 }
 """Tables that components take as they are."""
 

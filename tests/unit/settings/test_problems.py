@@ -97,7 +97,7 @@ def test_an_unknown_key_gets_a_suggestion(path: str, suggestion: str) -> None:
 
 
 def test_an_unknown_key_that_is_like_nothing_gets_the_list() -> None:
-    assert "common has: backoff, circuit_breakers" in problems_of({"common.zzz": 1})["common.zzz"].fix
+    assert "common has: approvals, backoff" in problems_of({"common.zzz": 1})["common.zzz"].fix
 
 
 def test_a_value_where_a_table_belongs_is_said() -> None:

@@ -16,7 +16,8 @@ from tests.unit.simulation.test_simulate import plan_with
 EXAMPLES = sorted((Path(__file__).parents[3] / "workflows").glob("*/workflow.yaml"))
 
 SIMULATED = {
-    *("effect", "on_failure", "run_on_failure", "handles"),
+    *("effect", "on_failure", "run_on_failure", "handles", "at_rest", "undoes", "limits", "circuit_breaker"),
+    "publishes_events",
     *("name", "type", "handler", "ordinal", "level", "depends_on", "static", "retry", "inherits", "timeout_seconds"),
     *(
         "delay_seconds",
@@ -33,7 +34,8 @@ SIMULATED = {
 }
 """Fields of plans and steps that a simulated run follows."""
 OF_OTHERS = {
-    *("limits", "requires", "slots", "execution", "memory_mb", "circuit_breaker", "concurrency", "priority"),
+    "memoize",
+    *("requires", "slots", "execution", "memory_mb", "concurrency", "priority"),
     *(
         "debounce",
         "release",
@@ -47,7 +49,7 @@ OF_OTHERS = {
 }
 """Fields that are about other tasks, workers or submissions: one simulated task has neither."""
 TEXTS = {
-    *("lifecycle", "system_dependency", "publishes_events", "description", "metadata", "system_dependencies"),
+    *("lifecycle", "system_dependency", "description", "metadata", "system_dependencies"),
     *("domain_events", "environment", "task_events"),
 }
 """Fields that change nothing in a run's steps."""

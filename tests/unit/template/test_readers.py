@@ -134,6 +134,10 @@ OF_WAITS = {
 OF_THEM = {"events", "reminders", "escalate"}
 
 
+OF_CHILDREN = {"template": "letter", "namespace": "archive", "in": "[3]"}
+"""Other values of required keys of steps that start child tasks."""
+
+
 def without(location: Location) -> Any:
     data = copy.deepcopy(document())
     inside: Any = data
@@ -145,6 +149,8 @@ def without(location: Location) -> Any:
         inside[location[-1]] = OTHERWISE[str(location[-1])]
     elif location[-1] in OF_WAITS and (inside.get("type") in WAITING or OF_THEM.intersection(location[:-1])):
         inside[location[-1]] = OF_WAITS[str(location[-1])]
+    elif inside.get("type") == "task" and location[-1] in OF_CHILDREN:
+        inside[location[-1]] = OF_CHILDREN[str(location[-1])]
     elif location == ("unique", "key"):
         data["unique"] = "while_running"
     elif location in {("tenant", "from"), ("fairness", "key")}:

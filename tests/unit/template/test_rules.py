@@ -7,6 +7,7 @@ from tasker.template.diagnostics import CODES, WARNINGS
 from tests.support.tables import for_each
 from tests.unit.template import cases
 from tests.unit.template.cases import Case
+from tests.unit.template.cases_of_children import CHILDREN
 from tests.unit.template.cases_of_conditions import CONDITIONS
 from tests.unit.template.cases_of_effects import EFFECTS
 from tests.unit.template.cases_of_failures import FAILURES
@@ -14,7 +15,7 @@ from tests.unit.template.cases_of_repeats import REPEATS
 from tests.unit.template.cases_of_waits import WAITS
 from tests.unit.template.support import marked, place
 
-CASES = (*cases.CASES, *EFFECTS, *CONDITIONS, *WAITS, *FAILURES, *REPEATS)
+CASES = (*cases.CASES, *CHILDREN, *EFFECTS, *CONDITIONS, *WAITS, *FAILURES, *REPEATS)
 FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T077", "T078", "T086", "T126", "T230", "T231", "T232"}
 """Codes of files, handlers and plugins, which need more than a text."""
 

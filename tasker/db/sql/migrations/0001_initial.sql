@@ -85,7 +85,7 @@ create table tasker.templates (
   fairness        text[],                 -- the place of the value in the input that names the flow of a task
   -- those of all its steps together; 2: its steps have the age of their task, 32: its tasks have a unique key,
   -- 64: its tasks have a debounce key,
-  -- 512: the ends of its tasks are events
+  -- 512: the ends of its tasks are events, 1024: its steps start child tasks
   gates           int not null default 0,
   plan            jsonb not null,
   -- staleness limits, beside the plan, which is large
@@ -117,8 +117,9 @@ create table tasker.template_steps (
   max_in_process_minutes double precision,   -- staleness limit; null: that of the fleet
   on_worker_lost  text not null,
   parents         int[] not null,         -- ordinals; tasker.results_of_ancestors finds all ancestors
-  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker), and 16: its task
-  -- may go on after a failure of it, 4096: it is a step of `finally`, 8192: its failure starts the compensation. A template and its tasks
+  -- What a step needs beside its parents, as bits (1: limits, 4: a time, 8: it waits, without a worker, 1024: for child
+  -- tasks that it starts), and 16: its task may go on after a failure of it, 4096: it is a step of `finally`, 8192: its
+  -- failure starts the compensation. A template and its tasks
   -- have those of all their steps together, so that a write of a task without any does not look further.
   gates           int not null default 0,
   max_elapsed_ms  bigint,                 -- from the start of the first attempt to that of the last
@@ -188,7 +189,7 @@ create table tasker.tasks (
   updated_at      timestamptz not null,
   completed_at    timestamptz,
   waiter          uuid,                     -- the client notified of its end, on its own channel
-  gates           int not null default 0,   -- as its template's; 256: it has a deadline, 512: its end is an event
+  gates           int not null default 0,   -- as its template's; 128: a step waits for its end (task_links), 256: it has a deadline, 512: its end is an event
   run_at          timestamptz,              -- its first steps wait until then; null: they began at once
   tenant          text,                     -- for whom it runs; null: nobody in particular
   -- partial: it is complete without some of its steps; the others: its effects are, were or could not be undone
@@ -339,12 +340,13 @@ create unique index workflow_steps_of_task on tasker.workflow_steps (task_uuid, 
 -- that changes the step, under the lock of its task, so a row exists if and only if its step waits: `r` until its retry
 -- is due (waiting_for_retry), `b` until it may begin (pending, without unmet parents, and not in the backlog). The expiry
 -- of a task (`x`) remains when the task begins or ends, and does nothing then. A task that gives way to others under a
--- limit of tasks (`c`) is cancelled as soon as it is free. The deadline of a task (`d`) exists while the task is open
+-- limit of tasks (`c`) is cancelled as soon as it is free, and so is a child task whose parent step does not wait for it
+-- any more (`p`). The deadline of a task (`d`) exists while the task is open
 -- and its deadline has not passed. A schedule that will do something has a timer, too (`s`), and so has a suspended
 -- step whose wait ends at a time (`w`). An open approval has timers of its next reminder (`m`) and of its escalation (`e`).
 create table tasker.timers (
   subject   uuid not null,     -- the step; for an expiry, a cancel and a deadline the task, for `s` the schedule
-  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w', 'm', 'e')),
+  kind      "char" not null check (kind in ('r', 'b', 'x', 'c', 'd', 's', 'w', 'm', 'e', 'p')),
   due_at    timestamptz not null,
   task_uuid uuid check ((task_uuid is null) = (kind = 's')),
   token     bigint not null,   -- the step's claim token: a timer that was read before it changed moves nothing
@@ -360,13 +362,14 @@ create table tasker.step_waits (
   token        bigint not null,            -- the step's claim token: ends the wait with it
   nth          int not null,               -- of the waits of one step, of which the first that ends counts
   task_uuid    uuid not null,
-  kind         "char" not null check (kind in ('w', 'e', 'h', 'a')),   -- time, event, event for a handler, persons
+  kind         "char" not null check (kind in ('w', 'e', 'h', 'a', 'c')),   -- time, event, event for a handler, persons, children
   since        timestamptz not null,
   until        timestamptz,                -- when it ends by itself, with the step's timer; null: never
   namespace_id int,                        -- of an event and of an approval
   event        text,                       -- which event it waits for
   key          text,                       -- its key; '': one without a key; null: no key is where the wait looks for it
-  probed       boolean not null default true,   -- false: events that were there before it are still to be looked for
+  -- false: events that were there before it are still to be looked for, or the children are still to be planned
+  probed       boolean not null default true,
   ended_at     timestamptz,
   outcome      text check ((outcome is null) = (ended_at is null)),
   detail       jsonb,                      -- of a handler: schema of the payload, on_timeout; of an approval: number
@@ -380,7 +383,10 @@ create index step_waits_of_task on tasker.step_waits (task_uuid);   -- cancel_v1
 create index step_waits_for_event on tasker.step_waits (namespace_id, event, key)
   where ended_at is null and event is not null;
 -- unmatched_v1, due_v1
-create index step_waits_unprobed on tasker.step_waits (since) where not probed and ended_at is null;
+create index step_waits_unprobed on tasker.step_waits (since)
+  where not probed and ended_at is null and kind <> 'c';
+create index step_waits_unplanned on tasker.step_waits (since)   -- child_work_v1, due_v1
+  where not probed and ended_at is null and kind = 'c';
 
 -- Events that were sent to steps that wait for them. An event and the wait for it may commit in any order, also at the
 -- same moment: whoever commits looks for the other afterwards, and what was not looked at is in an index of its own
@@ -425,6 +431,69 @@ create table tasker.wait_events (
 create index wait_events_of_task on tasker.wait_events (task_uuid);   -- prune_v1
 create index wait_events_of_event on tasker.wait_events (event_uuid);   -- prune_incoming_events_v1
 
+-- Steps that wait for child tasks, one row for each claim token. The children are those of its items; their template
+-- is chosen once. The row is locked to start children, to count their ends, and to close it, never by a child.
+create table tasker.fan_outs (
+  workflow_step_uuid uuid not null,
+  token        bigint not null,        -- of the step's wait
+  task_uuid    uuid not null,
+  template_id  int not null,           -- of the children
+  depth        int not null,           -- of the children
+  is_list      boolean not null,       -- the step has `for_each`
+  collects     boolean not null,       -- the result has the outputs of the children
+  total        int not null,
+  max_parallel int not null,
+  tolerated    int not null,           -- failures with which the step is still complete
+  started      int not null default 0, -- items from the first on that are not pending any more
+  running      int not null default 0,
+  succeeded    int not null default 0,
+  failed       int not null default 0,
+  output_bytes bigint not null default 0,
+  -- o: open; s: too many children failed, none is started any more; c: closed, the step has ended or waits anew
+  state        "char" not null default 'o' check (state in ('o', 's', 'c')),
+  look_at      timestamptz not null default '-infinity',   -- nothing is started before, as the task is paused
+  opened_at    timestamptz not null,
+  ended_at     timestamptz,
+  -- children can be started, or the step can end
+  due          boolean not null generated always as (state = 'o' and started < total and running < max_parallel
+    or state <> 'c' and running = 0 and (state = 's' or started = total)) stored,
+  primary key (workflow_step_uuid, token),
+  check (started = running + succeeded + failed and started <= total)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index fan_outs_due on tasker.fan_outs (look_at) where due;   -- child_work_v1, due_v1
+create index fan_outs_open on tasker.fan_outs (workflow_step_uuid) where state <> 'c';   -- metrics
+create index fan_outs_of_task on tasker.fan_outs (task_uuid);   -- prune_v1
+
+-- The items of fan-outs, in the order of their list.
+create table tasker.fan_out_items (
+  workflow_step_uuid uuid not null,
+  token     bigint not null,
+  index     int not null,
+  state     "char" not null default 'w' check (state in ('w', 'r', 'o', 'f')),   -- waits, runs, succeeded, failed
+  task_uuid uuid,                      -- the child; null: not started, or it could not be
+  input     jsonb,                     -- of the child; null once it is started
+  output    jsonb,
+  error     jsonb,
+  primary key (workflow_step_uuid, token, index)
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
+
+-- The ends of child tasks that are not counted yet: appended by the last write of the child, so that no child waits
+-- for the row of the fan-out. Mostly empty.
+create table tasker.child_ends (
+  end_id      bigint generated always as identity primary key,
+  parent_step uuid not null,
+  token       bigint not null,
+  index       int not null,
+  child_uuid  uuid not null,
+  ok          boolean not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+create index child_ends_of on tasker.child_ends (parent_step, token);   -- child_work_v1, fan_out_v1
+
+-- The number of children that steps below a task have started or will start, by that task, which has no parent itself.
+create table tasker.task_families (
+  root_uuid   uuid primary key,
+  descendants int not null
+) with (fillfactor = 50);
 -- lists of approvals: those that somebody may decide, and all in the order of their requests
 create index step_waits_by_approver on tasker.step_waits using gin (approvers)
   where ended_at is null and approvers is not null;
@@ -576,6 +645,32 @@ create table tasker.step_checkpoints (
   bytes              int not null,
   updated_at         timestamptz not null
 ) with (fillfactor = 50);
+
+-- Locks that handlers take by name. A row stays for a week after it was held last, so that its token grows.
+create table tasker.locks (
+  name               text primary key,
+  token              bigint not null,        -- of this holder, for other systems: higher than that of each earlier one
+  workflow_step_uuid uuid not null,          -- these three: the claim that holds it
+  claim_token        bigint not null,
+  worker_uuid        uuid not null,
+  taken_at           timestamptz not null,
+  expires_at         timestamptz not null,
+  released_at        timestamptz
+) with (fillfactor = 50);
+create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
+
+-- Results of pure steps that later steps with the same key use in place of a call (`memoize`).
+create table tasker.memos (
+  template_id int not null,               -- these two: the step of a version of a template
+  ordinal     int not null,
+  key         text not null,              -- hash of what the result depends on
+  result      jsonb not null,
+  task_uuid   uuid not null,              -- that computed it
+  stored_at   timestamptz not null,
+  expires_at  timestamptz not null,
+  primary key (template_id, ordinal, key)
+);
+create index memos_by_expiry on tasker.memos (expires_at);   -- prune_memos_v1
 
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
 -- them.
@@ -1013,6 +1108,14 @@ create table tasker.dlq_counters (
   number bigint not null default 0,
   hours  double precision not null default 0,
   primary key (what, shard)
+) with (fillfactor = 50);
+
+-- The number of compensations that ended, by their outcome. Each transaction has a shard to itself.
+create table tasker.compensation_counters (
+  outcome text not null check (outcome in ('compensated', 'compensation_failed')),
+  shard   int not null,
+  number  bigint not null default 0,
+  primary key (outcome, shard)
 ) with (fillfactor = 50);
 
 -- The staleness limits of the last process that searched: the views use the same limits as the search. One

@@ -40,3 +40,12 @@ join tasker.tasks t on t.task_uuid = l.parent_task
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
 where l.child_uuid = %(task)s::uuid
+
+-- name: has_step
+-- Whether a task that the caller may see has the step with this identifier.
+select exists (select from tasker.workflow_steps s
+  join tasker.tasks t on t.task_uuid = s.task_uuid
+  join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
+  where s.workflow_step_uuid = %(step)s::uuid
+    and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s))
+    and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s)))

@@ -34,6 +34,15 @@ select 'tasker_steps_suspended', 'kind', tasker.wait_word(w.kind), count(*)
 from (select x.kind from tasker.step_waits x where x.ended_at is null limit 100000) w
 group by tasker.wait_word(w.kind)
 union all
+select 'tasker_fan_outs_open', null, null, count(*)
+from (select from tasker.fan_outs f where f.state <> 'c' limit 100000) f
+union all
+select 'tasker_child_tasks', 'state', c.state, sum(c.number)
+from (select x.* from tasker.fan_outs x where x.state <> 'c' limit 100000) f
+cross join lateral (values ('waiting', f.total - f.started), ('running', f.running),
+  ('succeeded', f.succeeded), ('failed', f.failed)) c (state, number)
+group by c.state
+union all
 select 'tasker_incoming_events_unrouted', 'namespace', ns.name, count(*)
 from (select x.namespace_id from tasker.incoming_events x where x.routed_at is null limit 100000) e
 join tasker.task_namespaces ns using (namespace_id) group by ns.name
@@ -51,6 +60,9 @@ select 'tasker_limit_permits', 'limit', r.name,
 from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
 union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
+union all
+select 'tasker_compensations_total', 'outcome', c.outcome, sum(c.number)::bigint
+from tasker.compensation_counters c group by c.outcome
 union all
 select 'tasker_queue_age_seconds', 'namespace', ns.name,
   extract(epoch from tasker.now() - min(s.updated_at))::float8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasker.db.sql_files import query
+from tests.support.children import FanOut
 from tests.support.engine_fixture import Item, Lab, retry
 from tests.support.random_plans import Spec
 
@@ -91,6 +92,20 @@ def test_steps_that_wait_without_a_worker_are_counted_by_kind(lab: Lab) -> None:
     assert found["tasker_steps_suspended", "time"] == found["tasker_steps_suspended", "event"] == 2
     assert found["tasker_timers_waiting", "wait"] == 2
     assert found["tasker_incoming_events_unrouted", lab.namespace] == 1
+
+
+def test_open_fan_outs_and_their_children_are_counted_by_state(lab: Lab) -> None:
+    fan_out = FanOut(lab, 4, max_parallel=2)
+    fan_out.start()
+    lab.one.finish(lab.one.claim(1)[0])
+    fan_out.gather()
+
+    rows = lab.two.connection.execute(query("fleet", "counted")).fetchall()
+
+    found = {(row.name, row.value): row.number for row in rows}
+    assert found["tasker_steps_suspended", "task"] == found["tasker_fan_outs_open", None] == 1
+    states = {"waiting": 2, "running": 1, "succeeded": 1, "failed": 0}
+    assert {state: found["tasker_child_tasks", state] for state in states} == states
 
 
 def test_the_age_of_the_queue_is_seen_behind_hundreds_of_delayed_tasks(lab: Lab) -> None:

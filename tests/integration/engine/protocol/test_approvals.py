@@ -84,6 +84,33 @@ def test_a_quorum_needs_different_persons(lab: Lab) -> None:
     lab.check()
 
 
+def test_two_persons_at_the_same_moment_make_the_quorum(lab: Lab) -> None:
+    task = requested(lab, quorum=2)
+    two = lab.two
+    with lab.transaction(lab.one):
+        assert decide(lab.one, task)["ended"] is False
+        other = lab.later(decide, two, task, "bob")
+        lab.waits(other, two, on=lab.one)
+
+    assert other.result(timeout=60)["ended"] is True
+    assert lab.states(task)["b"] == "complete"
+    lab.check()
+
+
+def test_of_a_decision_and_an_operator_the_first_counts(lab: Lab) -> None:
+    task = requested(lab)
+    two = lab.two
+    with lab.transaction(lab.one):
+        lab.one.advance(operator("resolve", lab.steps(task)["b"], n=WHY))
+        other = lab.later(decide, two, task)
+        lab.waits(other, two, on=lab.one)
+
+    assert other.result(timeout=60)["over"] is True
+    assert lab.states(task)["b"] == "resolved_manually"
+    assert lab.observer.value("select count(*) from tasker.approval_votes") == 0
+    lab.check()
+
+
 def test_a_vote_after_the_end_changes_nothing(lab: Lab) -> None:
     task = requested(lab)
     decide(lab.one, task)

@@ -25,7 +25,7 @@ declare
 begin
 select exists (select from tasker.pauses), exists (select from tasker.tasks t
   where t.task_uuid = any (array(select distinct r.task_uuid from unnest(p_ready) r where r.ready))
-    and t.gates <> 0),
+    and t.gates & ~128 <> 0),
   array(select j.step_uuid from unnest(p_judged) j where j.note ? 'waited_until'),
   array(select n.namespace_id from tasker.task_namespaces n where n.ordered
     and n.namespace_id = any (array(select r.namespace_id from unnest(p_ready) r where r.ready)))

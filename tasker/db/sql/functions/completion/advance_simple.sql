@@ -4,9 +4,10 @@
 -- that it would take itself. A test compares the outcomes of both.
 -- Locks: task, steps.
 -- Conditions: a few results with their tokens and nothing else; none publishes events; nothing is paused; no
---   more urgent step waits (tasker.yields); the task's steps have no gates; each claim is the caller's; and
---   all steps that wait for these have no inputs of their own (as instances of a batch have), are pending and
---   were never claimed, so that they have no position and have lost no worker.
+--   more urgent step waits (tasker.yields); the task's steps have no gates, and it does not end if a step
+--   waits for that; each claim is the caller's; and all steps that wait for these have no inputs of their own
+--   (as instances of a batch have), are pending and were never claimed, so that they have no position and
+--   have lost no worker.
 create or replace function tasker.advance_simple(p_args jsonb, p_now timestamptz) returns jsonb
 language plpgsql as $$
 declare
@@ -41,7 +42,7 @@ begin
     select * into t from tasker.tasks
     where task_uuid = (v_items->0->>'t')::uuid for no key update skip locked;
   end if;
-  if (not t.complete and t.gates = 0) is not true then
+  if (not t.complete and t.gates & ~128 = 0) is not true then
     return null;
   end if;
 
@@ -94,6 +95,9 @@ begin
     return null;   -- a dead letter may be due
   end if;
   v_ends := v_way <> '' and tasker.task_is_final(v_target);
+  if v_ends and t.gates <> 0 then
+    return null;   -- a step waits for the end of the task
+  end if;
 
   with stored as (
     insert into tasker.step_results (task_uuid, ordinal, workflow_step_uuid, name, result, metadata,

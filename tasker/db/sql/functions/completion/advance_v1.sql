@@ -25,8 +25,8 @@
 -- Returns: verdicts {step: verdict} of items that were not accepted, claims [...], send [{namespace, step,
 --   task}: messages; without a step: only the workers of the namespace are to be woken], finished {task:
 --   state} and their time, at, begins_in_ms: time until the first step begins that became ready and waits for
---   its time, or ends its wait, waiters {task: waiter to notify of its end after the commit
---   (notify_waiters_v1)}.
+--   its time, or ends its wait; 0 if child tasks are to be started or counted; waiters {task: waiter to
+--   notify of its end after the commit (notify_waiters_v1)}.
 create or replace function tasker.advance_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -293,8 +293,8 @@ begin
       select count(*) from unnest(v_judged) j where j.settled is distinct from 's')));
   end if;
   return jsonb_build_object('verdicts', v_verdicts, 'claims', v_claims, 'send', v_send)
-    || coalesce(v_ended, '{}')
     || case when v_begins is null then '{}'
-      else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end;
+      else jsonb_build_object('begins_in_ms', ceil(extract(epoch from v_begins - v_now) * 1000)) end
+    || coalesce(v_ended, '{}');
 end
 $$;

@@ -269,7 +269,7 @@ as $$
     select e.*, row_number() over (order by array_position(array['failed', 'unknown', 'blocked', 'lost',
         'overrun', 'unserved', 'untagged', 'oversized', 'unreadable', 'nobody',
         'paused', 'result_paused', 'parked_alone', 'retry', 'deferred', 'snoozed', 'overdue', 'not_waiting',
-        'wait_over', 'waits_event', 'waits_person', 'waits_time', 'scheduled',
+        'wait_over', 'waits_event', 'waits_person', 'waits_task', 'waits_time', 'scheduled',
         'debounced', 'delayed', 'late', 'limited', 'rated'], e.reason), e.ordinals, e.reason = 'refused',
       e.reason) as nth
     from every e

@@ -19,11 +19,17 @@ language sql stable as $$
           and x.workflow_step_uuid = s.workflow_step_uuid and x.token = s.claim_token
           order by x.at desc limit 1))
       from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token)
+    when p_reason = 'waits_task' then coalesce((
+      select jsonb_build_object('total', f.total, 'left', f.total - f.succeeded - f.failed,
+        'running', nullif(f.running, 0), 'failed', nullif(f.failed, 0), 'tolerated', f.tolerated)
+      from tasker.fan_outs f
+      where f.workflow_step_uuid = s.workflow_step_uuid and f.token = s.claim_token),
+      '{"total": "its", "left": "all"}')
     when p_reason = 'waits_person' then (
       select jsonb_build_object('due_at', s.due_at, 'quorum', ts.wait->'quorum',
         'approvals', count(*) filter (where v.decision = 'approved'),
         'rejections', nullif(count(*) filter (where v.decision = 'rejected'), 0),
-        'approvers', nullif(concat_ws(', ', (select string_agg(substr(a, 3), ', ' order by a desc)
+        'approvers', nullif(concat_ws(', ', (select string_agg(substr(a, 3), ', ' order by left(a, 1) desc, a)
           from unnest(w.approvers[1:5]) a where a <> '*'),
           case when cardinality(w.approvers) > 5 then '...' end), ''))
       from tasker.step_waits w left join tasker.approval_votes v

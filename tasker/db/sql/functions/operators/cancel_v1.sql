@@ -2,7 +2,7 @@
 -- steps still running are refused. A task with steps of `finally` runs these before it ends (begin_phase); a
 -- cancel while they run ends them, too. With `compensate` the effects of its complete steps are undone
 -- before; a cancel of a compensation leaves the rest of the effects.
--- Locks: task, steps, backlog, counters; then as begin_phase.
+-- Locks: task, steps, backlog, counters, fan-outs; then as begin_phase.
 -- p_args: {task, worker, reason, actor, compensate}, and what begin_phase needs.
 -- Returns: {cancelled, state, from, running: [{step, token, worker}], finished: {task: its state}, waiters:
 --   {task: waiter to notify of its end}}, or, if a phase begins, what begin_phase returns.
@@ -113,11 +113,22 @@ begin
   perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
+  if v_task.gates & 1024 <> 0 then   -- a later statement: it sees the children that a start has just created
+    perform tasker.close_fan_outs(array(select f.workflow_step_uuid from tasker.fan_outs f
+      where f.task_uuid = v_task.task_uuid and f.state <> 'c'), v_now);
+  end if;
+  if v_task.gates & 128 <> 0 and v_ends then
+    perform tasker.write_child_ends(array[v_task.task_uuid]);
+    perform pg_notify('tasker_timers', '0');   -- delivered by the commit
+  end if;
   if v_task.gates & 512 <> 0 and v_ends then
     perform tasker.write_task_events(array[v_task.task_uuid], v_now);
   end if;
   if v_running is not null then
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
+  end if;
+  if v_task.phase in ('c', 'k') then
+    perform tasker.count_compensations('{compensation_failed}');
   end if;
   if not v_ends then
     v_begun := tasker.begin_phase(jsonb_build_object(v_task.task_uuid, v_phase),

@@ -94,11 +94,15 @@ begin
     graph_version, next_seq, total, done, gates, tenant, created_at, updated_at)
   values (v_id, v_task.named_task_uuid, v_task.namespace_id, v_task.template_id, tasker.path_end(v_path),
     v_task.priority,
-    1 + tasker.path_length(v_path), v_task.graph_version, v_task.next_seq, v_total, v_reused, v_task.gates,
+    1 + tasker.path_length(v_path), v_task.graph_version, v_task.next_seq, v_total, v_reused,
+    v_task.gates & ~128,   -- no step waits for its end
     v_task.tenant, v_now, v_now);
   insert into tasker.task_moves (task_uuid, path, sort_key, metadata, created_at)
   values (v_id, v_path, 1 + tasker.path_length(v_path), p_args->'n', v_now);
 
+  if v_task.gates & 1024 <> 0 then   -- handlers below the steps that are reused read the outputs
+    perform tasker.copy_fan_outs(v_task.task_uuid, v_id);
+  end if;
   if v_task.gates & 256 <> 0 then
     perform tasker.write_deadlines(array[v_id], v_now);
   end if;

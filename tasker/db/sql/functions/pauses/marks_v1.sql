@@ -50,8 +50,30 @@ begin
     update tasker.task_namespaces ns set marks_after = least(ns.marks_after, (v_slice->>'last')::uuid)
     where ns.namespace_id = p_namespace;
   end if;
+  if v_task is not null and tasker.starts_children(v_task) then   -- child tasks may be in any namespace
+    update tasker.task_namespaces ns set marks_after = '00000000-0000-0000-0000-000000000000';
+    return jsonb_build_object('freed', v_slice->'freed', 'more', true);
+  end if;
   return jsonb_build_object('freed', v_slice->'freed', 'more', v_slice ? 'last');
 end
+$$;
+
+-- Locks the namespace of a target that is paused or resumed; of a task that starts child tasks all of them,
+-- in their order.
+-- Locks: namespaces.
+create or replace function tasker.lock_paused_namespaces(p_namespace int, p_task uuid) returns void
+language plpgsql as $$
+begin
+  perform from tasker.task_namespaces ns
+  where ns.namespace_id = p_namespace or p_task is not null and tasker.starts_children(p_task)
+  order by ns.namespace_id for no key update;
+end
+$$;
+
+-- True for a task with steps that start child tasks.
+create or replace function tasker.starts_children(p_task uuid) returns boolean
+language sql stable as $$
+  select t.gates & 1024 <> 0 from tasker.tasks t where t.task_uuid = p_task
 $$;
 
 -- Compares the marks of one slice of a namespace's backlogged steps with the pauses, and corrects those that

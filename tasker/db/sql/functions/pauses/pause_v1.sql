@@ -1,5 +1,5 @@
 -- Pauses a namespace, or in it one template, one step of a template, or one task: running steps continue, no
--- other step of the target starts until resume_v1. Enqueued steps return to the backlog when they are claimed
+-- other step of the target starts until resume_v1. The pause of a task covers its child tasks. Enqueued steps return to the backlog when they are claimed
 -- (tasker.hold_paused_steps). The pause of a namespace is one row, however many steps wait; backlogged steps
 -- of a smaller target are marked in slices.
 -- Locks: namespace, backlog. The pauses of a namespace begin and end one after the other.
@@ -20,7 +20,7 @@ begin
   if v_namespace is null then
     return v_found;
   end if;
-  perform from tasker.task_namespaces ns where ns.namespace_id = v_namespace for no key update;
+  perform tasker.lock_paused_namespaces(v_namespace, (p_args->>'task')::uuid);
   insert into tasker.pauses (namespace_id, template, step, task_uuid, actor, reason, paused_at)
   values (v_namespace, p_args->>'template', p_args->>'step', (p_args->>'task')::uuid, p_args->>'actor',
     p_args->>'reason', v_now)

@@ -23,8 +23,9 @@ begin
     and (p_args ? 'task' or ns.name = p_args->>'namespace'
       and p.template is not distinct from p_args->>'template'
       and p.step is not distinct from p_args->>'step');
-  select ns.name into v_namespace from tasker.task_namespaces ns where ns.namespace_id = v_pause.namespace_id
-  for no key update;
+  perform tasker.lock_paused_namespaces(v_pause.namespace_id, v_pause.task_uuid);
+  select ns.name into v_namespace from tasker.task_namespaces ns
+  where ns.namespace_id = v_pause.namespace_id;
   delete from tasker.pauses p where p.pause_id = v_pause.pause_id;
   if not found then
     return jsonb_build_object('resumed', false)

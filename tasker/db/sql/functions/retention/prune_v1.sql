@@ -59,6 +59,10 @@ begin
   delete from tasker.timers m where m.subject = any (v_steps || v_tasks);
   delete from tasker.step_waits w where w.task_uuid = any (v_tasks);
   delete from tasker.wait_events w where w.task_uuid = any (v_tasks);
+  delete from tasker.fan_outs f where f.task_uuid = any (v_tasks);
+  delete from tasker.fan_out_items i where i.workflow_step_uuid = any (v_steps);
+  delete from tasker.child_ends e where e.parent_step = any (v_steps);
+  delete from tasker.task_families f where f.root_uuid = any (v_tasks);
   delete from tasker.approval_votes v where v.task_uuid = any (v_tasks);
   delete from tasker.limit_waiters w where w.workflow_step_uuid = any (v_steps);
   delete from tasker.limit_permits p where p.subject = any (v_steps || v_tasks);

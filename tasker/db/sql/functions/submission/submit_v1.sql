@@ -18,13 +18,13 @@
 --   Unique keys and identities are inserted in their order, so that two submissions never wait for each other
 --   in a circle.
 -- p_args: {template, hash (of that template as stored; absent: any), window, announce (true), waiter
---   (notified of the ends of the tasks), tasks: [{id, identity, context, priority, correlation,
---   parent_correlation, initiator, source_system, reason, tags, trace, unique (value of the unique key),
---   debounce, tenant, callback (URL to which its end is posted), run_at, delay_ms, expires_ms, deadline or
---   deadline_ms, parent: {step, token, index} (of the step that starts it)}], max_depth (required with a
---   parent), and, if there is a worker, the fields by which a caller of advance_v1 describes itself:
---   worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids end in 24 zero bits (see
---   tasker.step_uuid).
+--   (notified of the ends of the tasks), gates (of the tasks, beside those of their template), tasks: [{id,
+--   identity, context, priority, correlation, parent_correlation, initiator, source_system, reason, tags,
+--   trace, unique (value of the unique key), debounce, tenant, callback (URL to which its end is posted),
+--   run_at, delay_ms, expires_ms, deadline or deadline_ms, parent: {step, token, index} (of the step that
+--   starts it)}], max_depth (required with a parent), and, if there is a worker, the fields by which a caller
+--   of advance_v1 describes itself: worker, slots, namespace_ids, unserved, timeout_ms, grace_ms}. Task ids
+--   end in 24 zero bits (see tasker.step_uuid).
 -- Returns: {created: [id...], at: time, steps: per task, send: [...], forgotten, running: {id: [task, state,
 --   steps]} of the tasks that run under the same unique key, debounced: the same of those into which tasks
 --   were merged, too_deep: [id...] that would exceed max_depth}; for claimed roots `claims` and `tasks` as in
@@ -193,7 +193,8 @@ begin
   select c.id, v_named_task, v_namespace, v_template, tasker.path_end(p.path), c.priority,
     1 + tasker.path_length(p.path), v_step_count + 1, v_static_count,
     p.enqueued, cardinality(v_roots) + cardinality(v_gated) - p.enqueued, v_now, v_now,
-    (p_args->>'waiter')::uuid, v_gates & ~96 | case when v_deadlines ? c.id::text then 256 else 0 end
+    (p_args->>'waiter')::uuid, v_gates & ~96 | coalesce((p_args->>'gates')::int, 0)
+    | case when v_deadlines ? c.id::text then 256 else 0 end
     | case when c.id = any (v_callbacks) then 512 else 0 end, c.start,
     v_tenants->>c.id::text
   from unnest(v_created, v_priorities, v_starts) with ordinality as c (id, priority, start, n)

@@ -1,8 +1,8 @@
 -- Moves steps whose time has come: retries become pending -> enqueued, delayed steps begin; both may be
 -- handed off to the caller. Ends waits of suspended steps (tasker.results_of_waits). Cancels tasks that have
--- expired (tasker.expire_tasks), and those that give way under a limit (tasker.cancel_tasks); fails those
--- whose deadline has passed (tasker.fail_overdue_tasks). Reminds of approvals, and escalates them
--- (tasker.remind_approvals).
+-- expired (tasker.expire_tasks), those that give way under a limit, and children for whose end no step waits
+-- any more (tasker.cancel_tasks); fails those whose deadline has passed (tasker.fail_overdue_tasks). Reminds
+-- of approvals, and escalates them (tasker.remind_approvals).
 -- Takes the longest due ones of the tasks that it can lock (SKIP LOCKED), so any number of processes may run
 -- it, and a locked task delays only its own steps. With `turn_ms` one of them is the timekeeper
 -- (tasker.keep_time): it moves what is due, the others only what has been due for `late_ms`, so a hundred
@@ -14,8 +14,8 @@
 -- Returns: as advance_v1, with promoted, keeper (whether the caller is the timekeeper), next_due_ms (null:
 --   nothing waits, or another process is the timekeeper; 0: more may be due) and passed_over (true: steps of
 --   tasks locked by other transactions are due), schedules (identifiers of those that are due), unplanned
---   (failures that the caller has to plan, as items of advance_v1), and unmatched (true: events or waits have
---   not looked for each other, see unmatched_v1).
+--   (failures that the caller has to plan, as items of advance_v1), unmatched (true: events or waits have
+--   not looked for each other, see unmatched_v1), and children (true: see child_work_v1).
 create or replace function tasker.due_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -36,6 +36,7 @@ declare
   v_expired uuid[];
   v_overdue uuid[];
   v_giving_way uuid[];
+  v_orphaned uuid[];
   v_reminders jsonb;
   v_found int;
   v_answer jsonb := '{}';
@@ -54,9 +55,10 @@ begin
     array_agg(q.subject) filter (where q.kind = 'd'),
     array_agg(q.subject) filter (where q.kind = 'c'),
     jsonb_agg(jsonb_build_object('s', q.subject, 'k', q.token, 'kind', q.kind))
-      filter (where q.kind in ('m', 'e')), count(*)
+      filter (where q.kind in ('m', 'e')),
+    array_agg(q.subject) filter (where q.kind = 'p'), count(*)
   -- the token: a later failure of the same step is not due yet
-  into v_items, v_expired, v_overdue, v_giving_way, v_reminders, v_found
+  into v_items, v_expired, v_overdue, v_giving_way, v_reminders, v_orphaned, v_found
   -- not a join: one planned while there were few tasks compares each timer with all of them. The timers are
   -- in their order before a task is locked, and no more tasks are than the limit lets through.
   from (select m.* from (select x.subject, x.task_uuid, x.token, x.kind, x.due_at from tasker.timers x
@@ -96,6 +98,10 @@ begin
     v_answer := tasker.cancel_tasks(v_giving_way, 'limit', p_args, v_answer);
     delete from tasker.timers m where m.subject = any (v_giving_way) and m.kind = 'c';
   end if;
+  if v_orphaned is not null then
+    v_answer := tasker.cancel_tasks(v_orphaned, 'parent_ended', p_args, v_answer);
+    delete from tasker.timers m where m.subject = any (v_orphaned) and m.kind = 'p';
+  end if;
   select bool_or(q.kind <> 's'), jsonb_agg(q.subject order by q.due_at) filter (where q.kind = 's')
   into v_passed_over, v_schedules
   from (select m.kind, m.subject, m.due_at from tasker.timers m where m.due_at <= v_until and (m.kind = 's'
@@ -128,8 +134,14 @@ begin
     v_answer := v_answer || jsonb_build_object('unplanned', v_unplanned);
   end if;
   if exists (select from tasker.incoming_events e where e.routed_at is null)
-      or exists (select from tasker.step_waits w where not w.probed and w.ended_at is null) then
+      or exists (select from tasker.step_waits w where w.kind <> 'c' and not w.probed and w.ended_at is null)
+      then
     v_answer := v_answer || '{"unmatched": true}';
+  end if;
+  if exists (select from tasker.step_waits w where w.kind = 'c' and not w.probed and w.ended_at is null)
+      or exists (select from tasker.fan_outs f where f.due and f.look_at <= v_now)
+      or exists (select from tasker.child_ends) then
+    v_answer := v_answer || '{"children": true}';
   end if;
   if v_schedules is not null then
     v_answer := v_answer || jsonb_build_object('schedules', v_schedules);

@@ -8,5 +8,6 @@ language sql immutable parallel safe as $$
       then 16 else 0 end
     | case when p_step->>'on_failure' = 'compensate' then 8192 else 0 end
     | case when jsonb_typeof(p_step->'wait') = 'object' then 8 else 0 end
+    | case when p_step->'wait'->>'on' = 'task' then 1024 else 0 end
     | case when (p_step->>'at_rest')::boolean then 4096 else 0 end
 $$;

@@ -1,6 +1,6 @@
 -- Begins the waits of steps that were suspended by this write, with their timers, and requests the decisions
--- of persons. Returns whether a timekeeper has to look at some of them at once: for earlier events, and for
--- the timers of approvals.
+-- of persons. Returns whether a timekeeper has to look at some of them at once: for earlier events, for the
+-- timers of approvals, and to start child tasks.
 -- Locks: a timer changes only under the lock of its task, as a wait.
 create or replace function tasker.begin_waits(p_placed tasker.placed_step[], p_now timestamptz)
 returns boolean
@@ -18,12 +18,13 @@ begin
     insert into tasker.step_waits (workflow_step_uuid, token, nth, task_uuid, kind, since, until,
       namespace_id, event, key, probed, approvers)
     select p.step_uuid, tasker.place_token(p.place, p.token), coalesce(e.nth, 1), p.task_uuid,
-      case ts.wait->>'on' when 'time' then 'w' when 'event' then 'e' else 'a' end::"char", p_now, p.begins_at,
-      case when ts.wait->>'on' <> 'time' then p.namespace_id end, e.event->>'event',
+      case ts.wait->>'on' when 'time' then 'w' when 'event' then 'e' when 'task' then 'c'
+        else 'a' end::"char", p_now, p.begins_at,
+      case when ts.wait->>'on' in ('event', 'person') then p.namespace_id end, e.event->>'event',
       case when jsonb_typeof(e.event->'key') = 'object'   -- null: none is there, so that no event fits
           then tasker.limit_value(tasker.value_at(p.task_uuid, e.event->'key'))
         when e.event is not null then '' end,
-      e.event is null,
+      e.event is null and ts.wait->>'on' <> 'task',
       case ts.wait->>'on' when 'person'
         then tasker.approvers_of(p.task_uuid, ts.wait->'subjects', ts.wait->'permissions') end
     from unnest(p_placed) p
@@ -54,17 +55,27 @@ end
 $$;
 
 -- Ends the waits of suspended steps that this write changes in any way, and deletes their timers. The outcome
--- is in the note of the change (`wait`).
--- Locks: waits, as their steps.
+-- is in the note of the change (`wait`). Children that run are cancelled.
+-- Locks: waits, as their steps; fan-outs.
 create or replace function tasker.end_waits(p_judged tasker.judged_change[], p_now timestamptz) returns void
-language sql as $$
+language plpgsql as $$
+declare
+  v_parents uuid[];
+begin
   with over as (
     delete from tasker.timers m where m.kind in ('w', 'm', 'e') and m.subject = any (array(
       select j.step_uuid from unnest(p_judged) j where tasker.is_suspended(j.from_state, j.worker_uuid)))
+  ), ended as (
+    update tasker.step_waits w set ended_at = p_now, outcome = coalesce(j.note->>'wait',
+      case when j.error is null then 'operator' else 'failed' end)
+    from unnest(p_judged) j
+    where tasker.is_suspended(j.from_state, j.worker_uuid) and w.workflow_step_uuid = j.step_uuid
+      and w.ended_at is null
+    returning w.workflow_step_uuid, w.kind
   )
-  update tasker.step_waits w set ended_at = p_now, outcome = coalesce(j.note->>'wait',
-    case when j.error is null then 'operator' else 'failed' end)
-  from unnest(p_judged) j
-  where tasker.is_suspended(j.from_state, j.worker_uuid) and w.workflow_step_uuid = j.step_uuid
-    and w.ended_at is null
+  select array_agg(e.workflow_step_uuid) filter (where e.kind = 'c') into v_parents from ended e;
+  if v_parents is not null then
+    perform tasker.close_fan_outs(v_parents, p_now);
+  end if;
+end
 $$;

@@ -39,9 +39,8 @@ begin
       join tasker.incoming_events e using (event_uuid) where x.workflow_step_uuid = v_step
       and x.token = v_token and x.problem is null) + v_event.bytes > v_most_bytes
     then 'the payloads that the wait has collected are too large together' end;
-  if exists (select from tasker.wait_events x where x.workflow_step_uuid = v_step
-      and (x.token = v_token or v_for_handler) and x.event_uuid = v_event.event_uuid
-      and x.problem is null) then
+  if exists (select from tasker.wait_events x where x.workflow_step_uuid = v_step and x.token = v_token
+      and x.event_uuid = v_event.event_uuid and x.problem is null) then
     return '{"matched": false}';
   end if;
   insert into tasker.wait_events (workflow_step_uuid, token, event_uuid, nth, task_uuid, at, problem)

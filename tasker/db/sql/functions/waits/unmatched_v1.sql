@@ -20,7 +20,7 @@ as $$
     select e.* from tasker.incoming_events e where e.routed_at is null
     order by e.event_uuid limit (select b.events from bounds b)
   ), waiting as materialized (
-    select w.* from tasker.step_waits w where not w.probed and w.ended_at is null
+    select w.* from tasker.step_waits w where w.kind <> 'c' and not w.probed and w.ended_at is null
     order by w.since limit (select b.events from bounds b)
   ), met as (
     select s.event_uuid, w.workflow_step_uuid, w.token, w.nth, w.task_uuid,

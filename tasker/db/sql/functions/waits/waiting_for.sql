@@ -1,4 +1,4 @@
--- The kinds of waits of the suspended steps of a task, as the API names them: event, person, time.
+-- The kinds of waits of the suspended steps of a task, as the API names them: event, person, task, time.
 create or replace function tasker.waiting_for(p_task uuid) returns text[]
 language sql stable as $$
   select coalesce(array_agg(distinct tasker.wait_word(w.kind) order by tasker.wait_word(w.kind)), '{}')
@@ -7,5 +7,5 @@ $$;
 
 create or replace function tasker.wait_word(p_kind "char") returns text
 language sql immutable parallel safe as $$
-  select case p_kind when 'w' then 'time' when 'a' then 'person' else 'event' end
+  select case p_kind when 'w' then 'time' when 'a' then 'person' when 'c' then 'task' else 'event' end
 $$;
