@@ -79,8 +79,9 @@ class Lending:
         """
         if self._transaction is None:
             raise UsageError(
-                f"the step {self.step_name!r} has no transaction",
-                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
+                f"the step {self.step_name!r} has no transaction here",
+                hint="write `effect: transactional` for the step; mock it in a simulated run, and pass "
+                "step_context(transaction=...) in a test",
             )
         return self._transaction
 

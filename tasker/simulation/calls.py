@@ -26,6 +26,7 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.children import CHILD, child_plan, children_outcome
+from tasker.simulation.gates import gates_of
 from tasker.simulation.mock_checks import Strictness, check_mocks
 from tasker.simulation.mocked_events import TASK, mocked_event, waiting_of
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
@@ -121,7 +122,7 @@ class StepCalls:
             if name.startswith(prefix) or any(step.type.starts_children for step in plan.steps)
         }
         calls = StepCalls(plan, values, mocks, self._registry, self._given, self._strictness, self._templates)
-        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC))
+        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC), gates=gates_of(plan, values))
         task.run()
         return task
 

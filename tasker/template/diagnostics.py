@@ -133,7 +133,7 @@ ERRORS = {
     "T220": "Retries of a step that runs once",
     "T221": "`effect: once` and `on_worker_lost: retry`",
     "T222": "A transactional step in a child process",
-    "T223": "An event of a pure step that the database does not store",
+    "T223": "A compensation of a pure step, or an event of it that the database does not store",
     "T224": "A transactional step that creates steps, or runs for each item of a list",
     "T230": "A result_schema that does not fit the model with which a handler reads the result",
     "T231": "An input_schema that does not fit the model with which a handler reads the input",

@@ -126,12 +126,9 @@ class AttemptRunner:
 
     def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
         """Return the effect of a step: that of the template, or what its handler declares here."""
-        if step.effect is not None:
-            return step.effect
-        try:
-            return self._registry.of_step(step, plan.id).effect
-        except ResolutionError:
-            return None
+        with contextlib.suppress(ResolutionError):
+            return step.effect or self._registry.of_step(step, plan.id).effect
+        return None
 
     @property
     def leaked_threads(self) -> int:

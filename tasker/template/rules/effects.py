@@ -59,6 +59,9 @@ def _check_transactional(step: StepDraft) -> None:
 
 
 def _check_pure(step: StepDraft) -> None:
+    if step.reading.has(*step.path, "compensate"):
+        message = f"`{step.name}` is pure, so there is nothing to undo"
+        step.report("T223", message, step.reading.key(*step.path, "compensate"), "remove it, or write another `effect`")
     for number, event in enumerate(step.values.get("publishes_events", ())):
         if isinstance(event, Mapping) and event.get("delivery_mode") == "fast":
             message = f"`{step.name}` may run more often than it completes, and each run would publish the event"

@@ -50,10 +50,10 @@ class Saver:
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"token": 1}
 
-    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
-    async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:

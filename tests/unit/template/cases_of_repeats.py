@@ -40,6 +40,12 @@ REPEATS = (
         of("effect: pure, publishes_events: [{name: a.b}]"),
     ),
     Case(
+        "T223",
+        steps("- {name: a, handler: h, effect: pure, «compensate»: {handler: u}}") + "on_failure: compensate\n",
+        "nothing to undo",
+        steps("- {name: a, handler: h, effect: once, compensate: {handler: u}}") + "on_failure: compensate\n",
+    ),
+    Case(
         "T224",
         steps("- {name: a, handler: h, effect: «transactional», for_each: '[1, 2]'}"),
         "several items",

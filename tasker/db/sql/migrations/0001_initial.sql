@@ -1110,6 +1110,14 @@ create table tasker.dlq_counters (
   primary key (what, shard)
 ) with (fillfactor = 50);
 
+-- The number of compensations that ended, by their outcome. Each transaction has a shard to itself.
+create table tasker.compensation_counters (
+  outcome text not null check (outcome in ('compensated', 'compensation_failed')),
+  shard   int not null,
+  number  bigint not null default 0,
+  primary key (outcome, shard)
+) with (fillfactor = 50);
+
 -- The staleness limits of the last process that searched: the views use the same limits as the search. One
 -- row.
 create table tasker.staleness_settings (

@@ -394,7 +394,6 @@ where t.task_uuid = any (%(tasks)s::uuid[])
 
 -- name: completed_by_claim
 -- A row if this claim has completed its step; a transaction that is about to do so is waited for.
-select 1 from (
-  select x.state, x.claim_token from tasker.workflow_steps x where x.workflow_step_uuid = %(step)s
-  for no key update) s
+select 1 from (select x.state, x.claim_token from tasker.workflow_steps x
+  where x.workflow_step_uuid = %(step)s for no key update) s
 where s.claim_token = %(token)s and s.state = 'complete'
