@@ -103,7 +103,10 @@ def _follow(step: RecordedStep, rows: Sequence[TransitionDetail]) -> None:
         if after == "in_progress":
             began = row.at
         elif after == "waiting_for_retry" and before == "in_progress":
-            if not _is_deferral(row):
+            if "wait" in (row.metadata or {}) and began is not None:  # its handler waited for an event
+                waited_ms = round((row.at - began).total_seconds() * 1000)
+                step.endings.append(Ending("again", row.at, began, 0, None, waited_ms))
+            elif not _is_deferral(row):
                 step.endings.append(Ending("again", row.at, began, takes, None, _waited_ms(row)))
             began = None
         elif after in ("waiting_for_retry", "error"):
