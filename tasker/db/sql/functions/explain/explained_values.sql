@@ -24,7 +24,7 @@ language sql stable as $$
         'running', nullif(f.running, 0), 'failed', nullif(f.failed, 0), 'tolerated', f.tolerated)
       from tasker.fan_outs f
       where f.workflow_step_uuid = s.workflow_step_uuid and f.token = s.claim_token),
-      '{"total": "its", "left": "all"}')
+      '{}')
     when p_reason = 'waits_person' then (
       select jsonb_build_object('due_at', s.due_at, 'quorum', ts.wait->'quorum',
         'approvals', count(*) filter (where v.decision = 'approved'),
