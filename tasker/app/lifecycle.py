@@ -61,6 +61,7 @@ from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
 from tasker.services.tasks.waiting import Waiters
 from tasker.services.viewer import SensitiveValues
+from tasker.services.workflows.deployments import Deployments
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.settings.addresses import BackendSettings
 from tasker.settings.queues import DepthThresholds
@@ -126,6 +127,7 @@ class AppLifecycle:
     incoming_events = service[IncomingEvents]()
     approvals = service[Approvals]()
     template_texts = requires_start[TemplateTexts]()
+    deployments = requires_start[Deployments]()
     queues = requires_start[Queues]()
     submissions = requires_start[Submissions]()
     requests = requires_start[TaskRequestSender]()
@@ -214,6 +216,7 @@ class AppLifecycle:
         self._rules = rules_of(self._plugins)
         self._load()
         self.template_texts, self.queues = TemplateTexts(made.plans, made.workers, self._rules), Queues(made.engine)
+        self.deployments = Deployments(self.template_texts, made.plans, made.workers, made.connection)
         self.requests = TaskRequestSender(self.messaging, new_task_uuid, self._configuration.context_limit_bytes)
         self.operator_log, self.saved_views = AuditLog(made.connection), SavedViews(made.connection)
         self.page_sessions = PageSessions(made.connection)

@@ -47,6 +47,7 @@ SERVICES: dict[str, type[SyncWrapper[Any]]] = {
     "incoming_events": sync_services.SyncIncomingEvents,
     "approvals": sync_services.SyncApprovals,
     "template_texts": sync_services.SyncTemplateTexts,
+    "deployments": sync_services.SyncDeployments,
     "queues": sync_services.SyncQueues,
     "submissions": sync_services.SyncSubmissions,
     "requests": sync_services.SyncRequesting,
@@ -89,6 +90,7 @@ class SyncApp(SyncWrapper[App]):
     incoming_events = requires_start[sync_services.SyncIncomingEvents]()
     approvals = requires_start[sync_services.SyncApprovals]()
     template_texts = requires_start[sync_services.SyncTemplateTexts]()
+    deployments = requires_start[sync_services.SyncDeployments]()
     queues = requires_start[sync_services.SyncQueues]()
     submissions = requires_start[sync_services.SyncSubmissions]()
     requests = requires_start[sync_services.SyncRequesting]()

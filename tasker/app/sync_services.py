@@ -27,6 +27,7 @@ from tasker.services.submission.registered import Submissions
 from tasker.services.tasks.history import TaskEvent, TaskEvents
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
+from tasker.services.workflows.deployments import Deployments
 from tasker.services.workflows.texts import TemplateTexts
 
 
@@ -69,6 +70,7 @@ class SyncPlans(SyncWrapper[PlanStore]):
     """Sync wrapper of `PlanStore`."""
 
     register = sync_method(PlanStore.register)
+    register_all = sync_method(PlanStore.register_all)
     pinned = sync_method(PlanStore.pinned)
     get = sync_method(PlanStore.get)
     find = sync_method(PlanStore.find)
@@ -264,6 +266,13 @@ class SyncRequesting(SyncWrapper[TaskRequestSender]):
     ask = sync_method(TaskRequestSender.ask)
     finalize = sync_method(TaskRequestSender.finalize)
     prepare = sync_method(TaskRequestSender.prepare)
+
+
+class SyncDeployments(SyncWrapper[Deployments]):
+    """Sync wrapper of `Deployments`."""
+
+    plan = sync_method(Deployments.plan)
+    apply = sync_method(Deployments.apply)
 
 
 class SyncTemplateTexts(SyncWrapper[TemplateTexts]):

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
     "simulate": ("tasker.cli.commands.simulate:simulate", "Run a template without a database, or all its paths."),
+    "plan": ("tasker.cli.commands.deployments:plan", "Show what registering templates would change."),
+    "apply": ("tasker.cli.commands.deployments:apply", "Register the templates of a plan, all or none."),
     "template": ("tasker.cli.commands.template:template", "Validate, draw and describe templates."),
     "task": ("tasker.cli.commands.task:task", "Submit, watch, list, show, explain, repair and cancel tasks."),
     "schedule": ("tasker.cli.commands.schedules:schedule", "List, create, preview, pause and backfill schedules."),

@@ -158,7 +158,9 @@ BROKERS = "it needs the credentials of both brokers; a server has those of one"
 
 DIRECTLY = {
     **dict.fromkeys(("run", "dev", "worker start", "orchestrator", "server"), FLEET),
-    **dict.fromkeys(("template validate", "template graph", "template show", "template schema"), FILES),
+    **dict.fromkeys(
+        ("template validate", "template check-contracts", "template graph", "template show", "template schema"), FILES
+    ),
     **dict.fromkeys(("new", "simulate", "completion"), FILES),
     "auth create-api-key": KEYS,
     "auth generate-keys": KEYS,

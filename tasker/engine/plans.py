@@ -248,6 +248,18 @@ class PlanStore:
             self.cache.keep(answer["template"], plan, answer["hash"])
         return RegisteredPlan(answer["template"], plan, answer["hash"])
 
+    async def register_all(
+        self, plans: Sequence[Plan], state: str, named: Mapping[str, Sequence[str]], *, force: bool = False
+    ) -> Mapping[str, Any]:
+        """Store all plans, or none, if the registered versions of the `named` templates still have this state.
+
+        Returns the answer of `tasker.apply_templates_v1`; nothing is cached, since the caller's transaction may fail.
+        """
+        effective = plans if self._defaults is None else [with_defaults(plan, self._defaults) for plan in plans]
+        given = [registration(plan, force=force, adopt=self._defaults is None) for plan in effective]
+        text = to_json({"state": state, **named, "registrations": given})
+        return await self._connection.call("tasker.apply_templates_v1(%s::jsonb)", text)
+
     async def get(self, template_id: int) -> Plan:
         """Return the plan of that id. Raises `TaskNotFound` if there is none, and `PlanUnreadable`."""
         plan = self.cache.get(template_id)

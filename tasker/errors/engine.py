@@ -162,6 +162,13 @@ class QuotaExceeded(Overloaded):
     error_type = "quota_exceeded"
 
 
+class RegistryChanged(TaskerError):
+    """Error raised if templates were registered since a deployment was planned. Nothing was registered."""
+
+    retryable: bool = False
+    error_type = "registry_changed"
+
+
 class TaskNotFound(TaskerError):
     """Error raised if no task has that id."""
 

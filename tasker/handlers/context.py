@@ -12,16 +12,15 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError, UsageError
 from tasker.handlers.again import GoingOn
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
-from tasker.handlers.locking import Locking
+from tasker.handlers.lending import Lending
 from tasker.handlers.readable import yes_or_no
-from tasker.handlers.reading_children import ReadingChildren
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
+from tasker.handlers.resuming import Resuming
 from tasker.handlers.starting import StartingTasks, TaskStarter
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
@@ -29,37 +28,6 @@ from tasker.template.plan import Plan, StepPlan
 if TYPE_CHECKING:
     from tasker.handlers.child_pages import ReadPage
     from tasker.handlers.locks import LockCalls
-
-
-class Resuming:
-    """Part of `StepContext` that reads the checkpoint."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def checkpoint(self) -> dict[str, Any] | None:
-            """Data that the last `checkpoint_yield` of this step stored; None without one."""
-            ...
-
-    @property
-    def checkpoint_cursor(self) -> Any | None:
-        """Position of the last checkpoint; None without one."""
-        return (self.checkpoint or {}).get("cursor")
-
-    @property
-    def checkpoint_items_processed(self) -> int:
-        """Number of items processed at the last checkpoint; 0 without one."""
-        return (self.checkpoint or {}).get("items_processed") or 0
-
-    @property
-    def accumulated_results(self) -> dict[str, Any] | None:
-        """Results stored with the last checkpoint; None without any."""
-        return (self.checkpoint or {}).get("accumulated_results")
-
-    @yes_or_no
-    def has_checkpoint(self) -> bool:
-        """True if an earlier run of this step stored a checkpoint."""
-        return self.checkpoint is not None
 
 
 _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
@@ -78,7 +46,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, StartingTasks, ReadingChildren, Resuming, GoingOn, Locking, Model):
+class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Lending, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -106,10 +74,10 @@ class StepContext(ProgressReporting, StartingTasks, ReadingChildren, Resuming, G
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
-    _children: ReadPage | None = PrivateAttr(None)
     _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
     _transaction: Any = PrivateAttr(None)
     _starter: TaskStarter | None = PrivateAttr(None)
+    _children: ReadPage | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -126,9 +94,9 @@ class StepContext(ProgressReporting, StartingTasks, ReadingChildren, Resuming, G
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
-        children: ReadPage | None = None,
         locks: Callable[[], LockCalls] | None = None,
         starter: TaskStarter | None = None,
+        children: ReadPage | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -163,10 +131,10 @@ class StepContext(ProgressReporting, StartingTasks, ReadingChildren, Resuming, G
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
-                "_children": children,
                 "_locks": locks,
                 "_transaction": None,
                 "_starter": starter,
+                "_children": children,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )
@@ -249,39 +217,6 @@ class StepContext(ProgressReporting, StartingTasks, ReadingChildren, Resuming, G
         """
         left = None if self._claim is None else self._claim.seconds_left(monotonic())
         return None if left is None else max(0.0, left)
-
-    def resource(self, name: str) -> Any:
-        """Return the client of a resource of the worker (`[resources.NAME]`); it is made at its first use.
-
-        It is shared with other attempts: do not close it. Declare `@uses(db="orders")`, or `uses = ("orders",)` on a
-        class, so that only workers take the step that have the resource. Raises a retryable error without one.
-        """
-        if self._resources is not None and name in self._resources:
-            return self._resources[name]
-        has = ", ".join(sorted(self._resources or ())) or "none"
-        raise RetryableError(
-            f"this worker has no resource `{name}`; it has: {has}",
-            error_code="resource_missing",
-            hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
-        )
-
-    @property
-    def transaction(self) -> Any:
-        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
-
-        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
-        `UsageError` in a step with another effect.
-        """
-        if self._transaction is None:
-            raise UsageError(
-                f"the step {self.step_name!r} has no transaction",
-                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
-            )
-        return self._transaction
-
-    def enter(self, transaction: Any) -> None:
-        """Set the transaction; called by the worker."""
-        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:

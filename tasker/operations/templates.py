@@ -6,12 +6,20 @@ from typing import Annotated
 
 from tasker.operations.operation import Body, Endpoint, Param
 from tasker.operations.permissions import Permission
+from tasker.views.deployments import Deployment
 from tasker.views.templates import Registration, TemplateDetail, TemplatePage, TemplateValidation
 
 TEMPLATES = "/v1/templates"
 TEMPLATE = TEMPLATES + "/{namespace}/{name}/{version}"
 Name = Annotated[str | None, Param(max_length=255)]
 Part = Annotated[str, Param(max_length=255)]
+Text = Annotated[str, Param("yaml", max_length=1_000_000, description="One template, or several documents.")]
+Environment = Annotated[
+    str | None, Param(min_length=1, max_length=255, description="Apply the overrides of this environment.")
+]
+Force = Annotated[
+    bool, Param(description="Replace a version whose content differs; running tasks keep the old content.")
+]
 
 
 class TemplateOperations:
@@ -61,20 +69,58 @@ class TemplateOperations:
     )
     async def register_templates(
         self,
-        text: Annotated[str, Param("yaml", max_length=1_000_000, description="One template, or several documents.")],
-        environment: Annotated[
-            str | None,
-            Param(min_length=1, max_length=255, description="Apply the overrides of this environment."),
-        ] = None,
+        text: Text,
+        environment: Environment = None,
         *,
-        force: Annotated[
-            bool, Param(description="Replace a version whose content differs; running tasks keep the old content.")
-        ] = False,
+        force: Force = False,
         validate_only: Annotated[bool, Param(description="Report problems, and register nothing.")] = False,
     ) -> Registration:
         """Register templates from YAML, all or none; 422 with every problem of the text.
 
         Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
+        """
+
+    @Endpoint(
+        "POST",
+        TEMPLATES + "/plan",
+        Permission.TEMPLATES_READ,
+        "deployments.plan",
+        confines=True,
+        body=Body("DeploymentText", "Templates to compare with the registered ones, as YAML."),
+        repeatable=True,
+        errors=(422,),
+    )
+    async def plan_templates(self, text: Text, environment: Environment = None, *, force: Force = False) -> Deployment:
+        """Return what registering templates would change: for callers, handlers, open tasks and live workers.
+
+        Nothing is registered. `token` is for `POST /v1/templates/apply` with the same text.
+
+        Raises `TemplateError` with every problem, `UsageError` for an unknown environment.
+        """
+
+    @Endpoint(
+        "POST",
+        TEMPLATES + "/apply",
+        Permission.TEMPLATES_REGISTER,
+        "deployments.apply",
+        confines=True,
+        operates=True,
+        body=Body("PlannedDeployment", "Templates to register, and the token of their plan."),
+        errors=(409, 422),
+    )
+    async def apply_templates(
+        self,
+        text: Text,
+        token: Annotated[str, Param(min_length=1, max_length=255, description="`token` of the plan.")],
+        environment: Environment = None,
+        *,
+        force: Force = False,
+    ) -> Registration:
+        """Register the templates of a plan in one transaction, all or none.
+
+        409 if a version of one of them was registered since the plan was made; then nothing is registered.
+
+        Raises `RegistryChanged`, `TemplateError` with every problem, `UsageError` for an unknown environment.
         """
 
     @Endpoint(

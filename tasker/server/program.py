@@ -36,6 +36,7 @@ from tasker.services.tasks.pages import TaskPages
 from tasker.services.tasks.read import Tasks
 from tasker.services.tasks.search import ClientViews, TaskSearch
 from tasker.services.viewer import STRANGER, SeenServices, SensitiveValues, Viewer
+from tasker.services.workflows.deployments import Deployments
 from tasker.services.workflows.texts import TemplateTexts
 from tasker.template.plan import Plan
 
@@ -156,6 +157,11 @@ class ServerServices(Protocol):
     @property
     def template_texts(self) -> TemplateTexts:
         """Service that registers and validates templates in YAML."""
+        ...
+
+    @property
+    def deployments(self) -> Deployments:
+        """Service that plans and applies the registration of several templates."""
         ...
 
     @property

@@ -74,7 +74,11 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[Item]:
 def branches_of(plan: Plan, step: StepPlan) -> list[str]:
     """Return the steps that a decision can create."""
     below = [plan.by_name[name] for name in plan.dependents[step.name]]
-    names = [each.made_for or each.name for each in below if each.type.is_plain or each.made_for is not None]
+    names = [
+        each.made_for or each.name
+        for each in below
+        if (each.type.is_plain or each.made_for is not None) and not each.is_late
+    ]
     return list(dict.fromkeys(names))
 
 

@@ -6,7 +6,7 @@ Handlers are not called, and inputs and conditions are not evaluated: what they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -15,7 +15,15 @@ from tasker.dataclasses import dataclass
 from tasker.engine.states.task import TERMINAL
 from tasker.handlers.claims import Failure
 from tasker.handlers.evaluated_steps import RULE
-from tasker.simulation.coverage import APPROVED, Coverage, branches_of, decisions_of, is_decided_by_persons
+from tasker.simulation.coverage import (
+    APPROVED,
+    FAILED,
+    Coverage,
+    Item,
+    branches_of,
+    decisions_of,
+    is_decided_by_persons,
+)
 from tasker.simulation.mocks import batches, decision
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.samples import sample
@@ -33,7 +41,15 @@ _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
 
 
-def _for_good(attempt: int) -> Failure:
+Failing = Callable[[int], Failure | None]
+"""Returns how an attempt fails, by its number; None: it does not."""
+
+
+def _once(attempt: int) -> Failure | None:
+    return _FAILURE if attempt == 1 else None
+
+
+def _always(attempt: int) -> Failure | None:
     return _PERMANENT
 
 
@@ -64,6 +80,8 @@ class Exploration:
     coverage: Coverage
     is_whole: bool
     """False if it stopped after the maximum number of runs."""
+    undone: Mapping[str, tuple[str, ...]]
+    """For each step whose failure starts a compensation, the steps that are then undone, in that order."""
 
 
 class _ForcedCalls:
@@ -82,11 +100,11 @@ class _ForcedCalls:
             failure = self._failing[name](step.attempts) if name in self._failing else None
             if failure:
                 return AttemptOutcome(_PERMANENT)
+            if step.plan.type.starts_children:
+                return AttemptOutcome(sample(step.plan.result_schema))
             if is_decided_by_persons(step.plan) and name not in self._choices:
                 self.undecided = self.undecided or step.plan
                 return AttemptOutcome(next(choices(task.plan, step.plan)).result)
-            if step.plan.type.starts_children:
-                return AttemptOutcome(sample(step.plan.result_schema))
             decided = self._choices[name].result if name in self._choices else {"payload": {}, "events": []}
             return AttemptOutcome(decided)
         if name in self._failing and (failure := self._failing[name](step.attempts)):
@@ -131,7 +149,12 @@ def explore(plan: Plan, origins: Mapping[str, str] | None = None, most_runs: int
     explorer = _Explorer(plan, Coverage(plan, origins or {}), most_runs)
     explorer.explore()
     return Exploration(
-        explorer.routes, explorer.runs, tuple(explorer.findings()), explorer.coverage, explorer.runs < most_runs
+        explorer.routes,
+        explorer.runs,
+        tuple(explorer.findings()),
+        explorer.coverage,
+        explorer.runs < most_runs,
+        explorer.undone,
     )
 
 
@@ -140,6 +163,7 @@ class _Explorer:
         self._plan, self.coverage, self._most_runs = plan, coverage, most_runs
         self.routes = self.runs = 0
         self._problems: dict[tuple[str, str], str] = {}
+        self.undone: dict[str, tuple[str, ...]] = {}
         self._joined: dict[str, int] = {}
         """Largest number of parents that a convergence had."""
 
@@ -163,25 +187,28 @@ class _Explorer:
             self._fail_on(chosen, names)
 
     def _fail_on(self, chosen: Mapping[str, Choice], names: list[str]) -> None:
-        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
+        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing.
+
+        So do the steps that exist only after such a failure, each compensation in one run only.
+        """
         for name in names:
-            self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._fail_below(chosen, name, names, self._try(chosen, {name: _for_good}))
+            self._try(chosen, {name: _once})
+            if (task := self._try(chosen, {name: _always})) is None:
+                return
+            if task.phases.outcome is not None:
+                undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+                undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+                self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
+            new = {step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in names}
+            for other in new.values():
+                if other.undoes is None or Item(other.name, FAILED) not in self.coverage.shown:
+                    self._try(chosen, {name: _always, other.name: _once})
+                    self._try(chosen, {name: _always, other.name: _always})
         for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, _for_good))
+            self._try(chosen, dict.fromkeys(pair, _always))
 
-    def _fail_below(
-        self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
-    ) -> None:
-        """Let the steps fail, too, that exist only because a step has failed."""
-        steps = {} if task is None else task.steps
-        for further in {step.plan.name: None for step in steps.values() if step.plan.name not in known}:
-            self._try(chosen, {name: _for_good, further: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: _for_good, further: _for_good})
-
-    def _try(
-        self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
-    ) -> SimulatedTask | None:
+    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Failing]) -> SimulatedTask | None:
+        """Run one way with failures; None once there were as many runs as are allowed."""
         if self.runs >= self._most_runs:
             return None
         self.runs += 1

@@ -38,7 +38,9 @@ class SimulatedRun:
 
     @property
     def outcome(self) -> str | None:
-        """`partial` if the task is complete without some of its steps."""
+        """`partial` if the task is complete without some of its steps, `compensated` or `compensation_failed`."""
+        if self._task.phases.outcome is not None:
+            return self._task.phases.outcome
         missing = any(step.settled not in (None, WORDS[OPTIONAL].letter) for step in self.steps.values())
         return "partial" if missing and self.status == "complete" else None
 
@@ -120,6 +122,10 @@ class SimulatedRun:
             return self._why_absent(name)
         if step.started_ms is None:
             return self._why_not_started(step)
+        if step.plan.undoes is not None:
+            return f"it undoes {step.plan.undoes}: the task failed, and is compensated"
+        if step.plan.at_rest:
+            return "all other steps had come to rest"
         return self._why_created(step) or (
             "all of its dependencies completed" if step.parents else "it has no dependencies"
         )
@@ -133,6 +139,8 @@ class SimulatedRun:
             return self._decided(made) or self._why_not_started(made)
         if step.handles is not None:
             return f"it runs only if {step.handles} fails"
+        if step.undoes is not None:
+            return f"it undoes {step.undoes}, and runs only if that is complete when the task is compensated"
         for above in step.depends_on:
             if above in self.steps and self.plan.by_name[above].type.expands:
                 decider = self.steps[above]

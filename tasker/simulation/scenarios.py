@@ -20,7 +20,10 @@ from tasker.template.durations import parse_duration
 
 _FILE_KEYS = ("template", "name", "handlers", "input", "mocks", "cases")
 _CASE_KEYS = ("name", "at", "input", "mocks", "expect")
-_WORDS = {"status": ("complete", "error", "cancelled"), "outcome": ("partial", None)}
+_WORDS = {
+    "status": ("complete", "error", "cancelled"),
+    "outcome": ("partial", "compensated", "compensation_failed", None),
+}
 _EXPECT_KEYS = ("status", "outcome", "route", "attempts", "inputs", "results", "failures", "duration")
 
 

@@ -119,6 +119,10 @@ ERRORS = {
     "T194": "A form without fields, or with `$ref`",
     "T195": "An approval that needs more persons than may decide",
     "T196": "A reminder or an escalation at an impossible time",
+    "T200": "`memoize` on a step that is not declared pure",
+    "T201": "`memoize` on a step with several instances",
+    "T202": "`memoize` with a key from a step that is not above",
+    "T203": "`memoize` that stores nothing",
     "T210": "`finally` names a step that does not exist, or one step twice",
     "T211": "A step of `finally` in the dependencies of others, or with its own",
     "T212": "A step of `finally` with a key that does not fit it",
@@ -129,8 +133,10 @@ ERRORS = {
     "T220": "Retries of a step that runs once",
     "T221": "`effect: once` and `on_worker_lost: retry`",
     "T222": "A transactional step in a child process",
-    "T223": "An event of a pure step that the database does not store",
+    "T223": "A compensation of a pure step, or an event of it that the database does not store",
     "T224": "A transactional step that creates steps, or runs for each item of a list",
+    "T230": "A result_schema that does not fit the model with which a handler reads the result",
+    "T231": "An input_schema that does not fit the model with which a handler reads the input",
 }
 
 WARNINGS = {
@@ -152,6 +158,7 @@ WARNINGS = {
     "T084": "A variable that is not replaced",
     "T085": "A key that has no effect in this version",
     "T086": "A plugin whose rules cannot be asked",
+    "T232": "An input_schema that does not fit the type hints of a handler",
 }
 
 CODES = {**ERRORS, **WARNINGS}

@@ -34,7 +34,7 @@ class Reader(StrEnum):
 
 
 class Level(StrEnum):
-    """What a change demands of its reader."""
+    """Severity of a change for its reader."""
 
     BREAKING = "breaking"
     WARNING = "warning"

@@ -39,9 +39,9 @@ def step_context(
     state: Mapping[str, Any] | None = None,
     event: Any = None,
     timed_out: bool = False,
-    children: Mapping[str, Sequence[Any]] | None = None,
     transaction: Any = None,
     starter: TaskStarter | None = None,
+    children: Mapping[str, Sequence[Any]] | None = None,
 ) -> StepContext:
     """Return the context for a handler call.
 
@@ -59,9 +59,9 @@ def step_context(
         state: What `context.state` returns, as an earlier call stored it.
         event: Payload of the event with which the handler goes on (`context.event`).
         timed_out: No event came in time (`context.timed_out`).
-        children: Outputs that `context.children` finds, by the step that started the child tasks.
         transaction: Connection or session of a transactional handler, which the test commits or rolls back.
         starter: Receiver of the tasks that `context.submit` starts; `RecordedStarts` records them.
+        children: Outputs that `context.children` finds, by the step that started the child tasks.
     """
     handler = HandlerRef(name, initialization=dict(config or {}))
     step = StepPlan(name, DEFAULT, handler, ordinal=0, level=0, depends_on=(), static=True, handles=handles)
@@ -87,8 +87,8 @@ def step_context(
         task_context=values or {},
         dependency_results=results or {},
         resources=resources,
-        children=None if children is None else _pages(children),
         starter=starter,
+        children=None if children is None else _pages(children),
     )
     if transaction is not None:
         context.enter(transaction)

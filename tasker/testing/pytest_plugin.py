@@ -237,8 +237,8 @@ def _simulated(
     own = {"resources": fakes, **own}
     if mocks == "schemas":
         mocks, own["mock_all"] = None, True
-    templates = [each.plan for each in started]
     handlers = real_handlers(workflow, started=started) if real else None
+    templates = [each.plan for each in started]
     run = simulate(workflow.plan, values, {**(mocks or {}), **options}, handlers=handlers, templates=templates, **own)
     events += run.events
     _add(config, path, run)

@@ -111,16 +111,15 @@ REASONS: Final[Mapping[str, Reason]] = {
         "[; the payloads of {refused} did not fit, the last because {problem}]",
         "it ends with the event: tasker events send {namespace} {event}[ --key {key}] --payload '{}'{db}",
     ),
-    "waits_task": Reason(
-        "waits for [{left} of {total} ]child tasks[; {running} run][; {failures} failed, {tolerated} tolerated]",
-        "they end first; to see them: tasker task children {task}{db}",
-        by_any_process=True,
-    ),
     "waits_person": Reason(
         "waits for a person: {approvals} of {quorum} approved[, {rejections} rejected][; may decide: {approvers}]"
         "[; until {due_at}]",
         "it ends with the decision: tasker approval decide {task} {step} --approve{db}",
-        needs_somebody=True,
+    ),
+    "waits_task": Reason(
+        "waits for [{left} of {total} ]child tasks[; {running} run][; {failures} failed, {tolerated} tolerated]",
+        "they end first; to see them: tasker task children {task}{db}",
+        by_any_process=True,
     ),
     "wait_over": Reason(
         "waited until {due_at}, and its wait has not ended yet",

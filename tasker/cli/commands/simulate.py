@@ -162,6 +162,7 @@ def _exploration(done: Exploration) -> dict[str, Any]:
         "complete": done.is_whole,
         "coverage_percent": round(coverage.percent, 1),
         "missing": [{"item": str(item), "place": coverage.place(item)} for item in coverage.missing],
+        "undone": {name: list(steps) for name, steps in done.undone.items()},
         "findings": [{"step": each.step, "message": each.message, "place": each.place} for each in done.findings],
     }
 
@@ -172,6 +173,10 @@ def _exploration_text(done: Exploration) -> str:
     lines = [f"{plan.namespace}/{plan.name}: {done.routes} paths through {len(plan.steps)} steps, {done.runs} runs"]
     if not done.is_whole:
         lines.append("stopped before all paths were run; see --most-runs")
+    lines += [
+        f"if {name} fails, undone: {', '.join(steps) or 'nothing'}"
+        for name, steps in [*done.undone.items()][:MOST_SHOWN]
+    ]
     lines += [f"{each.place or plan.name}: {each.step}: {each.message}" for each in done.findings[:MOST_SHOWN]]
     shown = f"{len(coverage.items) - len(coverage.missing)} of {len(coverage.items)}"
     lines.append(f"coverage {coverage.percent:.0f}% ({shown})")

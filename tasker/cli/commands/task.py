@@ -222,7 +222,9 @@ task.add_command(refused)
     type=click.Choice(["partial", "compensating", "compensated", "compensation_failed"]),
     help="Only tasks with this outcome.",
 )
-@click.option("--waiting-for", type=click.Choice(["time", "event", "person", "task"]), help="Tasks with such a wait.")
+@click.option(
+    "--waiting-for", type=click.Choice(["time", "event", "person", "task"]), help="Tasks with a step that waits."
+)
 @click.option("--correlation-id", metavar="UUID", help="Filter by correlation id.")
 @click.option("--idempotency-key", metavar="KEY", help="Filter by idempotency key.")
 @click.option("--fingerprint", metavar="F", help="Filter by failure fingerprint (see `tasker dlq groups`).")

@@ -19,6 +19,7 @@ from tasker.cli.suggestions import GuessingGroup, WorkflowPath
 from tasker.cli.target import DatabaseTarget, FleetTarget, fleet_options, require_known_filter, run_on_fleet
 from tasker.errors import UsageError
 from tasker.services.wording import one_line
+from tasker.services.workflows.contracts import ContractCount
 from tasker.services.workflows.files import (
     check_handlers,
     combined,
@@ -158,6 +159,14 @@ def _environment_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+_handlers_option = click.option(
+    "--handlers",
+    metavar="MODULE_OR_FOLDER",
+    multiple=True,
+    help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
+)
+
+
 @click.group(cls=GuessingGroup)
 def template() -> None:
     """Validate, draw, describe and register templates."""
@@ -171,12 +180,7 @@ template.add_command(diff)
 @template.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
 @_environment_option
-@click.option(
-    "--handlers",
-    metavar="MODULE_OR_FOLDER",
-    multiple=True,
-    help="More handlers, beside those in the handlers.py of the template's folder; repeatable.",
-)
+@_handlers_option
 @click.option(
     "--strict",
     is_flag=True,
@@ -191,6 +195,20 @@ def validate(
     Where a handlers.py lies beside a template, or --handlers names some, every step needs a handler that fits it.
     Silent, and exit code 0, when there is none. Warnings are shown and leave the exit code at 0; with an error it is 1.
     """
+    diagnostics, sources = _diagnosed(paths, environment, handlers, strict=strict)
+    _print(diagnostics, sources, form)
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
+        raise click.exceptions.Exit(1)
+
+
+def _diagnosed(
+    paths: Sequence[Path],
+    environment: str | None,
+    handlers: Sequence[str],
+    *,
+    strict: bool,
+    contracts: ContractCount | None = None,
+) -> tuple[list[Diagnostic], Mapping[str, str]]:
     rules, steps = plugged_rules(), plugged_handlers()
     results = [load_path(path, environment, rules, strict) for path in paths]
     if all(result.ok for result in results):
@@ -198,8 +216,31 @@ def validate(
     diagnostics: list[Diagnostic] = []
     with reserved_stdout():  # modules of handlers may print
         for path, result in zip(paths, results, strict=True):
-            diagnostics += [*result.diagnostics, *check_handlers(result, path, handlers, steps)]
-    _print(list(dict.fromkeys(diagnostics)), combined(results).sources, form)
+            diagnostics += [*result.diagnostics, *check_handlers(result, path, handlers, steps, contracts)]
+    return list(dict.fromkeys(diagnostics)), combined(results).sources
+
+
+@template.command("check-contracts")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@_environment_option
+@_handlers_option
+@format_option("text", "json", "sarif")
+def check_contracts(paths: tuple[Path, ...], environment: str | None, handlers: tuple[str, ...], form: str) -> None:
+    """Compare what handlers read with the schemas of the results and inputs that they read it from.
+
+    Like `validate`, which reports the same problems, it then says how many contracts it compared and which of them
+    the schemas do not decide. Exit code 0 without an error, whatever could not be decided.
+    """
+    count = ContractCount()
+    diagnostics, sources = _diagnosed(paths, environment, handlers, strict=False, contracts=count)
+    if form == "json":
+        found = [diagnostic.to_dict() for diagnostic in diagnostics]
+        print_as(form, {"compared": count.compared, "undecided": count.undecided, "diagnostics": found}, str)
+    else:
+        _print(diagnostics, sources, form)
+    if form == "text":
+        counted = f"{_count(count.compared, 'contract')} compared, {len(count.undecided)} cannot be decided"
+        click.echo("\n".join([counted, *(f"  {text}" for text in count.undecided)]))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise click.exceptions.Exit(1)
 

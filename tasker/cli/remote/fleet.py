@@ -15,6 +15,7 @@ from tasker.services.submission.submit import OnDuplicate, SubmissionOptions, Su
 from tasker.services.tasks.lists import ListFilters
 from tasker.template.plan import Plan
 from tasker.views.children import TaskFamily
+from tasker.views.deployments import Deployment
 from tasker.views.events import EventFilter, EventPage, PublishedEvent, RewindResult, SubscriberStatus
 from tasker.views.explanation import Explanation
 from tasker.views.fleet import RecordedAction
@@ -136,6 +137,15 @@ class TemplateTextService(Protocol):
     async def detail(self, namespace: str, name: str, version: str) -> TemplateDetail: ...
 
 
+class DeploymentService(Protocol):
+    """Methods of `tasker.services.workflows.deployments.Deployments`, documented there."""
+
+    async def plan(self, text: str, environment: str | None = None, *, force: bool = False) -> Deployment: ...
+    async def apply(
+        self, text: str, token: str, environment: str | None = None, *, force: bool = False
+    ) -> Registration: ...
+
+
 class SubmissionService(Protocol):
     """Methods of `tasker.services.submission.registered.Submissions`, documented there."""
 
@@ -232,6 +242,8 @@ class Fleet(Protocol):
     def doctor(self) -> Doctor | HttpDoctor: ...
     @property
     def template_texts(self) -> TemplateTextService: ...
+    @property
+    def deployments(self) -> DeploymentService: ...
     @property
     def domain_events(self) -> DomainEventService: ...
     @property

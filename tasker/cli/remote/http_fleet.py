@@ -45,7 +45,7 @@ class HttpFleet:
         self.plans, self.pauses, self.workers = HttpPlans(client), HttpPauses(client), RemoteWorkers(client)
         self.dead_letters, self.analytics = HttpDeadLetters(client), RemoteAnalytics(client)
         self.template_texts, self.schedules = HttpTemplateTexts(client), HttpSchedules(client)
-        self.limits = RemoteLimits(client)
+        self.limits, self.deployments = RemoteLimits(client), HttpDeployments(client)
         self.reruns, self.replays = HttpReruns(client), HttpReplays(client)
         self.fleet, self.doctor, self.queues = RemoteOverview(client), HttpDoctor(client), RemoteQueues(client)
         self.submissions, self.domain_events = HttpSubmissions(client), HttpDomainEvents(client)
@@ -137,6 +137,13 @@ class HttpTemplateTexts(RemoteService):
 
     register = TemplateOperations.register_templates
     detail = TemplateOperations.get_template
+
+
+class HttpDeployments(RemoteService):
+    """`tasker.services.workflows.deployments.Deployments` through a server."""
+
+    plan = TemplateOperations.plan_templates
+    apply = TemplateOperations.apply_templates
 
 
 class RedactedByServer:

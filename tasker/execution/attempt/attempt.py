@@ -68,12 +68,15 @@ class ClaimWrites(Protocol):
         """Save a position; return the stored checkpoint with its history, or None when the claim was lost."""
         ...
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
+
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a page of the child tasks of a step of the task (`tasker.children_v1`)."""
         ...
 
-    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take, renew or release a lock of the handler; return the answer of `tasker.ACTION_lock_v1`."""
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Recall or remember a result of the step; return the answer of `tasker.ACTION_memo_v1`."""
         ...
 
 

@@ -237,11 +237,15 @@ class InTheParent:
         """Raise `NotImplementedError`: a child process hands its checkpoints to its parent."""
         raise NotImplementedError("a child process hands its checkpoints to its parent")
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
+        raise NotImplementedError("a child process asks its parent for locks")
+
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         """Raise `UsageError`: a child process has no connection."""
         hint = "write `execution: thread`, or an async handler"
         raise UsageError("a handler in a child process cannot read child tasks", hint=hint)
 
-    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
-        raise NotImplementedError("a child process asks its parent for locks")
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: the parent has looked before it started the child."""
+        raise NotImplementedError("the parent looks for stored results")

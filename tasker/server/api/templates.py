@@ -16,6 +16,7 @@ from tasker.server.rendering import Json
 from tasker.server.routes import router
 from tasker.server.shapes.problems import refusals
 from tasker.template.plan import Plan
+from tasker.views.deployments import Deployment
 from tasker.views.model import encode
 from tasker.views.templates import (
     Registration,
@@ -82,6 +83,16 @@ async def register_templates(request: Request, validate_only: bool, **what: Any)
     texts, where = program_of(request).template_texts, namespaces_of(request)
     done = await texts.register(**what, validate_only=validate_only, namespaces=where)
     return done if done.registered else Json(encode(Registration, done))
+
+
+@serves(routes, TemplateOperations.plan_templates)
+async def plan_templates(request: Request, **what: Any) -> Deployment:
+    return await program_of(request).deployments.plan(**what, namespaces=namespaces_of(request))
+
+
+@serves(routes, TemplateOperations.apply_templates)
+async def apply_templates(request: Request, **what: Any) -> Registration:
+    return await program_of(request).deployments.apply(**what, namespaces=namespaces_of(request))
 
 
 @serves(routes, TemplateOperations.validate_template)

@@ -12,8 +12,10 @@ from tasker.errors import DeclarationMismatch, HandlerLoadError, ResolutionError
 from tasker.handlers.registry.invocation import resolve_for
 from tasker.handlers.registry.suggestions import explain_missing_callable
 from tasker.handlers.registry.workflow_handlers import HANDLERS_FILE
+from tasker.services.workflows.contracts import ContractCount, contract_problems
 from tasker.services.workflows.handlers import (
     Workflow,
+    function_of,
     handlers_folder,
     load_handlers,
     load_neighbouring_handlers,
@@ -21,7 +23,7 @@ from tasker.services.workflows.handlers import (
 )
 from tasker.services.workflows.targets import resolve_path
 from tasker.template.builtin import plugin_of
-from tasker.template.compile import CompiledStep, CompileResult, Origins, compile_text
+from tasker.template.compile import CompiledStep, CompileResult, Places, compile_text
 from tasker.template.diagnostics import Diagnostic, did_you_mean, severity_of
 from tasker.template.diff import Version
 from tasker.template.plan import Plan
@@ -171,30 +173,33 @@ def check_handlers(
     root: Path,
     sources: Sequence[str | Path],
     steps: Mapping[str, type[BuiltinHandler]] = NO_STEPS,
+    contracts: ContractCount | None = None,
 ) -> list[Diagnostic]:
     """Return a diagnostic for each handler that is missing, cannot be called, or reads what its step cannot have.
 
     Handlers come from the `handlers.py` beside each template, from `sources`, from installed packages, and from plugins
     (`steps`, by name); steps of Tasker's own plugins need none here. Without `sources`, a template that has no
-    `handlers.py` is not checked. A `handlers.py` that cannot be imported is a diagnostic of its own. Raises
-    `HandlerLoadError` when a source cannot be imported.
+    `handlers.py` is not checked. What handlers read is compared with the schemas above them, which `contracts` counts.
+    A `handlers.py` that cannot be imported is a diagnostic of its own. Raises `HandlerLoadError` when a source cannot
+    be imported.
     """
-    workflows = workflows_of(result, root)
+    workflows, count = workflows_of(result, root), contracts or ContractCount()
     return [
         diagnostic
-        for workflow, origins in zip(workflows, result.origins, strict=True)
+        for workflow, places in zip(workflows, result.places, strict=True)
         if sources or (workflow.folder / HANDLERS_FILE).is_file()
-        for diagnostic in _check_workflow(workflow, origins, sources, steps)
+        for diagnostic in _check_workflow(workflow, places, sources, steps, count)
     ]
 
 
 def _check_workflow(
     workflow: Workflow,
-    origins: Origins,
+    places: Places,
     sources: Sequence[str | Path],
     steps: Mapping[str, type[BuiltinHandler]],
+    count: ContractCount,
 ) -> Iterator[Diagnostic]:
-    registry, plan = load_handlers(sources), workflow.plan
+    registry, plan, origins = load_handlers(sources), workflow.plan, workflow.origins
     registry.provide_steps(steps)
     try:
         load_neighbouring_handlers(registry, [workflow])
@@ -220,6 +225,10 @@ def _check_workflow(
             yield problem("T035", message, explain_missing_callable([step.handler.callable], bare) or error.hint)
         else:
             yield from (problem("T037", misfit.message, misfit.hint) for misfit in misfits(plan, step, handler))
+            if (function := function_of(handler)) is not None:
+                for found in contract_problems(plan, step, function, count):
+                    line = places.of(*found.path).line
+                    yield problem(found.code, f"{found.message} ({origin.file}:{line})", found.hint)
         yield from _unknown_publishers(step.name, origin)
 
 

@@ -40,6 +40,12 @@ class SignatureProblem(NamedTuple):
     hint: str
 
 
+def function_of(resolved: ResolvedHandler) -> Callable[..., Any] | None:
+    """Return the function behind a handler, or None for a class."""
+    handler = getattr(resolved.call, "__self__", None)
+    return type(handler).function if isinstance(handler, FunctionHandler) else None
+
+
 def misfits(plan: Plan, step: StepPlan, resolved: ResolvedHandler) -> Iterator[SignatureProblem]:
     """Yield every declaration of the step's handler that this plan cannot meet."""
     handler = getattr(resolved.call, "__self__", None)

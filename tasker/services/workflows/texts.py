@@ -33,6 +33,7 @@ from tasker.views.templates import (
 
 if TYPE_CHECKING:
     from tasker.template.compile import Origins
+    from tasker.template.diff import Version
 
 LISTED = ("namespace", "name", "version", "description", "updated_at")
 COUNTED = 10_000
@@ -43,11 +44,12 @@ FILE = "request"
 
 @dataclass(frozen=True, slots=True)
 class CompiledTexts:
-    """Plans of a text, and warnings."""
+    """Plans of a text, and warnings; `versions` are the plans with their positions."""
 
     plans: Sequence[Plan]
     diagnostics: Sequence[Diagnostic]
     origins: Sequence[Origins]
+    versions: Sequence[Version]
 
 
 class TemplateTexts:
@@ -63,6 +65,7 @@ class TemplateTexts:
         """
         from tasker.services.workflows.files import require_environment
         from tasker.template.compile import compile_text
+        from tasker.template.diff import Version
         from tasker.template.report import render_text
 
         compiling = partial(compile_text, text, file=FILE, environment=environment, rules=self._rules)
@@ -72,7 +75,8 @@ class TemplateTexts:
         require_environment(result, environment)
         if not result.plans:
             raise UsageError("the text contains no template", hint="a template has at least name and steps")
-        return CompiledTexts(result.plans, result.diagnostics, result.origins)
+        versions = [Version(*pair) for pair in zip(result.plans, result.places, strict=True)]
+        return CompiledTexts(result.plans, result.diagnostics, result.origins, versions)
 
     @audited("App.template_texts.register", "_plans._connection", several=True)
     async def register(

@@ -25,6 +25,7 @@ from tasker.services.operators.pauses import PauseTarget
 from tests.integration.app.kept_actions import Written, rows_written
 from tests.integration.app.scene import Scene, set_up
 from tests.support.command_line import invoke
+from tests.support.deployments import REFUND, token_of_refund
 
 if TYPE_CHECKING:
     from tests.support.servers.databases import Server
@@ -69,6 +70,7 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.schedules.delete": lambda scene: scene.app.schedules.delete(NIGHTLY, **WHO),
     "App.schedules.trigger": lambda scene: scene.app.schedules.trigger(NIGHTLY, **WHO),
     "App.schedules.backfill": lambda scene: scene.app.schedules.backfill(NIGHTLY, *SPAN, **WHO),
+    "App.deployments.apply": lambda scene: scene.app.deployments.apply(REFUND, token_of_refund(), actor="ada"),
     "App.saved_views.save": lambda scene: scene.app.saved_views.save("mine", "status=error", actor="ada"),
     "App.saved_views.remove": lambda scene: scene.app.saved_views.remove("theirs", actor="ada"),
 }
@@ -164,6 +166,7 @@ BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
         f"/v1/schedules/{NIGHTLY}/backfill",
         {"begin": "2026-01-01T00:00:00Z", "end": "2026-01-03T00:00:00Z"},
     ),
+    "POST /v1/templates/apply": ("/v1/templates/apply", {"yaml": REFUND, "token": token_of_refund()}),
     "POST /v1/events/subscribers/{name}/replay": ("/v1/events/subscribers/{subscriber}/replay", {"after": 0}),
 }
 

@@ -80,3 +80,33 @@ async def test_templates_of_several_paths_are_registered_for_the_environment(
     assert (refused.exit_code == 0, forced.exit_code) == (False, 0), refused.output
     changed = await app.plans.find(through, "one")
     assert changed.plan.by_name["a"].retry.max_attempts == 8
+
+
+@pytest.mark.parametrize("through", ["server", "database"])
+async def test_a_plan_is_made_and_applied_through_both_transports(
+    app: tasker.App, http_server: HttpServer, tmp_path: Path, through: str
+) -> None:
+    place = ("--url", http_server.address) if through == "server" else ("--database-url", app.database_url)
+    text, file = ONE.replace("filed", f"planned_{through}"), tmp_path / "plan.json"
+    (tmp_path / "one.yaml").write_text(text)
+    (tmp_path / "two.yaml").write_text(text.replace("name: one", "name: two"))
+
+    async def run(*arguments: object) -> tuple[int, str]:
+        result = await asyncio.to_thread(invoke, *arguments, *place)
+        return result.exit_code, result.output
+
+    code, output = await run("plan", tmp_path, "--output", file)
+    assert (code, output.splitlines()[-1]) == (2, "to register: 2 new")
+    assert await run("apply", file) == (0, "".join(f"registered planned_{through}/{n}:1.0.0\n" for n in ("one", "two")))
+    assert await run("apply", file) == (0, "nothing to register\n")
+    assert (await run("plan", tmp_path))[0] == 0
+
+    (tmp_path / "one.yaml").write_text(text.replace("name: a", "name: b"))
+    code, output = await run("plan", tmp_path, "--format", "github")
+    assert code == 1
+    assert output.startswith(f"::error file={tmp_path}/one.yaml,line=1::planned_{through}/one:1.0.0: REFUSED")
+    (tmp_path / "one.yaml").write_text(text.replace("1.0.0", "1.1.0").replace("name: a", "name: b"))
+    assert (await run("plan", tmp_path, "--output", file))[0] == 2
+    await app.template_texts.register(text.replace("1.0.0", "2.0.0"))
+    code, output = await run("apply", file)
+    assert (code, "the registered templates have changed since the plan" in output) == (1, True)

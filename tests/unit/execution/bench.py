@@ -47,11 +47,14 @@ class Saver:
     async def begin(self, attempt: Attempt) -> bool:
         return self.begun is None or await self.begun()
 
+    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"token": 1}
+
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
-    async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"token": 1}
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         if self.instead is not None:

@@ -16,7 +16,8 @@ from tests.unit.simulation.test_simulate import plan_with
 EXAMPLES = sorted((Path(__file__).parents[3] / "workflows").glob("*/workflow.yaml"))
 
 SIMULATED = {
-    *("effect", "on_failure", "run_on_failure", "handles", "limits", "circuit_breaker", "publishes_events"),
+    *("effect", "on_failure", "run_on_failure", "handles", "at_rest", "undoes", "limits", "circuit_breaker"),
+    "publishes_events",
     *("name", "type", "handler", "ordinal", "level", "depends_on", "static", "retry", "inherits", "timeout_seconds"),
     *(
         "delay_seconds",
@@ -33,6 +34,7 @@ SIMULATED = {
 }
 """Fields of plans and steps that a simulated run follows."""
 OF_OTHERS = {
+    "memoize",
     *("requires", "slots", "execution", "memory_mb", "concurrency", "priority"),
     *(
         "debounce",

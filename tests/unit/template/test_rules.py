@@ -16,7 +16,7 @@ from tests.unit.template.cases_of_waits import WAITS
 from tests.unit.template.support import marked, place
 
 CASES = (*cases.CASES, *CHILDREN, *EFFECTS, *CONDITIONS, *WAITS, *FAILURES, *REPEATS)
-FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T077", "T078", "T086", "T126"}
+FOUND_ELSEWHERE = {"T012", "T035", "T037", "T075", "T077", "T078", "T086", "T126", "T230", "T231", "T232"}
 """Codes of files, handlers and plugins, which need more than a text."""
 
 

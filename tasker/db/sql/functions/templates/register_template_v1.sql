@@ -1,7 +1,7 @@
 -- Stores a compiled template and makes it the current one of its name and version. Idempotent.
 -- Its schedules become the declared ones of the template, unless a higher version is registered
 -- (declare_schedules).
--- Locks: name and version of the template, schedules.
+-- Locks: shared, that of an apply; name and version of the template, schedules.
 -- p_args: {hash, plan, content: hash of the author's text, force, adopt}. `plan` and `hash` include the
 --   fleet's defaults.
 -- Returns: {template, hash, namespace, changed}: with `adopt`, those of the existing template with the same
@@ -40,6 +40,7 @@ begin
       select coalesce(jsonb_agg(r.name order by r.name), '[]') from tasker.limit_rules r
       where r.declared_at is not null));
   end if;
+  perform pg_advisory_xact_lock_shared(0, -2);  -- apply_templates_v1
   insert into tasker.named_tasks (namespace_id, name, version)
   values (v_namespace, v_plan->>'name', v_plan->>'version')
   on conflict (namespace_id, name, version) do nothing;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
+from tasker.engine.expansion.compensations import plan_compensation
 from tests.integration.engine.protocol.failing.conftest import Begin, Run, Story
 from tests.support.engine_fixture import Item, operator
 
@@ -39,6 +41,15 @@ async def test_complete_steps_are_undone_in_reverse_order(run: Run) -> None:
 
     assert story.ran == ["flight", "hotel", "car", "pay", "car.undo", "hotel.undo", "flight.undo"]
     assert (story.end, reasons(story)) == (("error", "compensated"), [])
+
+
+async def test_ends_of_compensations_are_counted(run: Run) -> None:
+    counted = "select outcome, sum(number)::int from tasker.compensation_counters group by 1 order by 1"
+    story = await run(SAGA, "pay", top=TOP)
+    await run(SAGA, "pay", "car.undo", top=TOP)
+    await run(SAGA, "flight", top=TOP)
+
+    assert story.orchestra.lab.observer.rows(counted) == [("compensated", 2), ("compensation_failed", 1)]
 
 
 async def test_step_that_failed_or_never_ran_is_not_undone(run: Run) -> None:
@@ -219,3 +230,29 @@ async def test_lost_step_that_may_run_only_once_leaves_the_decision_to_an_operat
     lab.one.set_time(3600)
     assert (await story.orchestra.sweep())["lost_worker"] == 1
     assert (story.end, story.dead_letters) == (("error", None), 1)
+
+
+async def test_plan_of_the_database_is_that_of_the_planner(begin: Begin) -> None:
+    for seed in range(20):
+        random = Random(seed)
+        graph: dict[str, list[str]] = {}
+        for number in range(random.randint(3, 9)):
+            graph[f"s{number}"] = sorted(random.sample([*graph], min(len(graph), random.choice((0, 1, 1, 2, 3)))))
+        lines = [
+            f"name: {name}, dependencies: [{', '.join(above)}]" + ", compensate: u" * (random.random() < 0.6)
+            for name, above in graph.items()
+        ]
+        failing = {name for name in graph if random.random() < 0.25} or {"s2"}
+        story = await begin("\n".join([*lines, "name: other, compensate: u"]), TOP).run(failing)
+
+        complete = [name for name, state in story.states.items() if state == "complete" and "undo" not in name]
+        planned = {step.name: sorted(step.parents) for step in plan_compensation(story.plan, complete, graph)}
+        rows = story.orchestra.lab.observer.rows(
+            """select t.name, array_agg(f.name order by f.name) from tasker.dynamic_edges e
+            join tasker.workflow_steps f on f.workflow_step_uuid = e.from_step_uuid
+            join tasker.workflow_steps t on t.workflow_step_uuid = e.to_step_uuid
+            where e.task_uuid = %s group by 1""",
+            story.task,
+        )
+        assert dict(rows) == planned, (seed, graph, failing)
+        assert story.end == ("error", "compensated")
