@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from tasker.views.tasks import StepReport, TaskReport
 
 FAILURES_SHOWN = 5
+UNDONE = {
+    "compensating": "its effects are being undone",
+    "compensated": "its effects are undone",
+    "compensation_failed": "not all of its effects could be undone",
+}
+"""Outcomes of compensations in words."""
 NOT_RUN = frozenset({"pending", "enqueued", "cancelled"})
 
 
@@ -65,6 +71,8 @@ def headline(report: TaskReport) -> str:
     done = sum(step.state in SATISFYING for step in report.steps.values())
     time = f" in {duration(report.duration_ms)}" if report.duration_ms is not None else ""
     text = f"{state_text(report.status)}{time}, {done} of {counted(len(report.steps), 'step')} complete"
+    if report.outcome in UNDONE:
+        text += f", {UNDONE[report.outcome]}"
     return f"{text}: {report.cancel_reason}" if report.cancel_reason else text
 
 
@@ -182,6 +190,10 @@ def _next(report: TaskReport, database: str, go_on: str) -> Iterator[str]:
     elif not report.succeeded and report.finished:
         yield "\nTo see all details:"
         yield f"  tasker task show {report.task_uuid}{_traceback(report)}{database}"
+        if report.outcome == "compensated":
+            yield "To run it again, as a new task:"
+            yield f"  tasker task rerun {report.task_uuid}{database}"
+            return
         yield "To retry the failed steps once the cause is fixed, and resume:"
         yield f"  {_again(report, database)}"
         yield f"  {go_on}"
@@ -189,7 +201,7 @@ def _next(report: TaskReport, database: str, go_on: str) -> Iterator[str]:
 
 def _again(report: TaskReport, database: str) -> str:
     failed = report.failed_steps
-    if len(failed) == 1:
+    if len(failed) == 1 and report.outcome is None:
         return f"tasker task step reset {report.task_uuid} {quote(failed[0].name)}{database}"
     return f"tasker task retry {report.task_uuid}{database}"
 

@@ -140,6 +140,9 @@ OF_THE_FLEET: Catalogue = {
         "open tasks.",
         ("namespace",),
     ),
+    "tasker_compensations_total": Described(
+        "counter", "Compensations that ended: all effects undone, or not.", ("outcome",)
+    ),
     "tasker_repairs_total": Described("counter", "Repairs made by sweeps, by kind; 0 in a healthy fleet.", ("kind",)),
 }
 """Metrics of the fleet, the same on every server."""

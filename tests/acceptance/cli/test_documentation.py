@@ -90,11 +90,15 @@ def test_the_tutorial_can_be_followed(database_url: str, tmp_path: Path, monkeyp
     assert {command: code for command, (code, _) in outputs.items() if code} == {
         "tasker run greeting --set name=nobody": 1,
         "tasker run greeting --set nmae=world": 2,
+        "tasker run trip --set full=hotel": 1,
     }
     assert '{"text": "Hello, world!"}' in outputs["tasker run greeting --set name=world"][1]
     assert "choose_words: ✔ complete  attempt 3/3" in outputs["tasker run greeting --set name=world --set busy=2"][1]
     assert '{"text": "arrives in 5 days"}' in outputs["tasker run parcel --set kilometres=300"][1]
     assert '{"text": "arrives in 2 days"}' in outputs["tasker run parcel --set kilometres=9000"][1]
+    assert "if hotel fails, undone: flight" in outputs["tasker simulate trip --explore"][1]
+    assert "its effects are undone" in outputs["tasker run trip --set full=hotel"][1]
+    assert "tasker task rerun" in outputs["tasker run trip --set full=hotel"][1]
 
 
 def follow(command: str) -> tuple[int, str]:

@@ -63,4 +63,23 @@ REPEATS = (
             "- {name: b, handler: h, dependencies: [a], effect: transactional}"
         ),
     ),
+    Case("T200", of("effect: idempotent, memoize: «{ttl: 1h}»"), "pure", of("effect: pure, memoize: {ttl: 1h}")),
+    Case(
+        "T201",
+        steps("- {name: a, handler: h, effect: pure, memoize: «{ttl: 1h}», for_each: '[1, 2]'}"),
+        "each part",
+        steps("- {name: a, handler: h, effect: pure, for_each: '[1, 2]'}"),
+    ),
+    Case(
+        "T202",
+        of("effect: pure, memoize: {ttl: 1h, key: «steps.c.id»}"),
+        "not a step above",
+        of("effect: pure, memoize: {ttl: 1h, key: input.id}"),
+    ),
+    Case(
+        "T203",
+        of("effect: pure, memoize: {ttl: «0s»}"),
+        "stores nothing",
+        of("effect: pure, memoize: {ttl: 1s}"),
+    ),
 )

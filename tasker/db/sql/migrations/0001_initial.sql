@@ -659,6 +659,19 @@ create table tasker.locks (
 ) with (fillfactor = 50);
 create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
 
+-- Results of pure steps that later steps with the same key use in place of a call (`memoize`).
+create table tasker.memos (
+  template_id int not null,               -- these two: the step of a version of a template
+  ordinal     int not null,
+  key         text not null,              -- hash of what the result depends on
+  result      jsonb not null,
+  task_uuid   uuid not null,              -- that computed it
+  stored_at   timestamptz not null,
+  expires_at  timestamptz not null,
+  primary key (template_id, ordinal, key)
+);
+create index memos_by_expiry on tasker.memos (expires_at);   -- prune_memos_v1
+
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
 -- them.
 create table tasker.step_logs (
@@ -1095,6 +1108,14 @@ create table tasker.dlq_counters (
   number bigint not null default 0,
   hours  double precision not null default 0,
   primary key (what, shard)
+) with (fillfactor = 50);
+
+-- The number of compensations that ended, by their outcome. Each transaction has a shard to itself.
+create table tasker.compensation_counters (
+  outcome text not null check (outcome in ('compensated', 'compensation_failed')),
+  shard   int not null,
+  number  bigint not null default 0,
+  primary key (outcome, shard)
 ) with (fillfactor = 50);
 
 -- The staleness limits of the last process that searched: the views use the same limits as the search. One

@@ -61,6 +61,9 @@ from (select x.* from tasker.limit_rules x order by x.rule_id limit 1000) r
 union all
 select 'tasker_repairs_total', 'kind', r.kind, r.repaired from tasker.repairs r
 union all
+select 'tasker_compensations_total', 'outcome', c.outcome, sum(c.number)::bigint
+from tasker.compensation_counters c group by c.outcome
+union all
 select 'tasker_queue_age_seconds', 'namespace', ns.name,
   extract(epoch from tasker.now() - min(s.updated_at))::float8
 from looked s join tasker.task_namespaces ns using (namespace_id) where s.state = 'enqueued' group by ns.name

@@ -62,6 +62,14 @@ begin
 end
 $$;
 
+-- Counts compensations that ended, by their outcomes.
+create or replace function tasker.count_compensations(p_outcomes text[]) returns void
+language sql as $$
+  insert into tasker.compensation_counters as c (outcome, shard, number)
+  select o, tasker.free_shard(0), count(*) from unnest(p_outcomes) o group by o order by o
+  on conflict (outcome, shard) do update set number = c.number + excluded.number
+$$;
+
 -- One evaluation for each task and write: new counters, new state along the shortest legal path, history
 -- (rule 10). The caller has locked the tasks. p_changes: the changes of the counters, with the number of
 -- steps that became ready (`started`). Tasks that come to rest because of failures become dead letters in
@@ -85,6 +93,7 @@ declare
   v_children uuid[];   -- those for whose end a step waits
   v_dated uuid[];   -- with a deadline: those that ended, and those that continue
   v_resting jsonb;   -- by task: the phase that begins
+  v_undone text[];   -- outcomes of compensations that ended
   v_begun jsonb;
   v_ended jsonb;
 begin
@@ -118,7 +127,7 @@ begin
     from n
     where t.task_uuid = n.task_uuid
     returning t.task_uuid, t.state, t.complete, t.waiter, t.sort_key, t.gates, n.state as from_state, n.path,
-      n.next_phase
+      n.next_phase, case when n.phase in ('c', 'k') then n.next_outcome end as undone
   ), logged as (
     insert into tasker.task_moves (task_uuid, path, sort_key, processor_uuid, metadata, created_at)
     select m.task_uuid, tasker.path_code(m.from_state) || m.path, m.sort_key, (p_args->>'worker')::uuid,
@@ -134,8 +143,9 @@ begin
       and (m.complete or tasker.task_is_final(m.from_state))),
     array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 512 <> 0),
     jsonb_object_agg(m.task_uuid, m.next_phase) filter (where m.next_phase is not null),
+    array_agg(m.undone) filter (where m.undone is not null),
     array_agg(m.task_uuid) filter (where m.path <> '' and m.complete and m.gates & 128 <> 0)
-  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told, v_resting, v_children
+  into v_finished, v_waiters, v_troubled, v_from, v_dated, v_told, v_resting, v_undone, v_children
   from moved m where m.complete or tasker.task_is_blocked(m.state) or m.gates & 256 <> 0
     or m.next_phase is not null;
   if v_dated is not null then
@@ -149,6 +159,9 @@ begin
   end if;
   if v_troubled is not null and coalesce((p_args->>'dead_letters')::boolean, true) then
     perform tasker.dlq_failed(v_troubled, v_from, p_now);
+  end if;
+  if v_undone is not null then
+    perform tasker.count_compensations(v_undone);
   end if;
   if v_resting is not null then
     v_begun := tasker.begin_phase(v_resting, p_args, p_now);

@@ -127,6 +127,9 @@ begin
   if v_running is not null then
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;
+  if v_task.phase in ('c', 'k') then
+    perform tasker.count_compensations('{compensation_failed}');
+  end if;
   if not v_ends then
     v_begun := tasker.begin_phase(jsonb_build_object(v_task.task_uuid, v_phase),
       p_args || jsonb_build_object('note', v_note), v_now);

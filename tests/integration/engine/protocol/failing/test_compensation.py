@@ -43,6 +43,15 @@ async def test_complete_steps_are_undone_in_reverse_order(run: Run) -> None:
     assert (story.end, reasons(story)) == (("error", "compensated"), [])
 
 
+async def test_ends_of_compensations_are_counted(run: Run) -> None:
+    counted = "select outcome, sum(number)::int from tasker.compensation_counters group by 1 order by 1"
+    story = await run(SAGA, "pay", top=TOP)
+    await run(SAGA, "pay", "car.undo", top=TOP)
+    await run(SAGA, "flight", top=TOP)
+
+    assert story.orchestra.lab.observer.rows(counted) == [("compensated", 2), ("compensation_failed", 1)]
+
+
 async def test_step_that_failed_or_never_ran_is_not_undone(run: Run) -> None:
     story = await run(SAGA, "hotel", top=TOP)
 
