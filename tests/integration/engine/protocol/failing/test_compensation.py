@@ -139,6 +139,15 @@ async def test_retry_of_a_task_whose_compensation_failed_repeats_that_alone(begi
     assert story.end == ("error", "compensated")
 
 
+async def test_replay_of_dead_letters_repeats_what_failed_of_a_compensation(begin: Begin) -> None:
+    replayable = "select name from tasker.replayable(%s, null)"
+    story = await begin(SAGA, TOP).run(["pay", "hotel.undo"])
+    assert story.orchestra.lab.observer.rows(replayable, story.task) == [("hotel.undo",)]
+
+    story = await begin(SAGA, TOP).run(["pay"])
+    assert story.orchestra.lab.observer.rows(replayable, story.task) == []
+
+
 async def test_steps_without_a_compensation_keep_the_order(run: Run) -> None:
     steps = """
       name: a, compensate: u

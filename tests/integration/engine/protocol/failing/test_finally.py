@@ -168,3 +168,18 @@ async def test_sweep_begins_the_last_steps_of_a_task_at_rest(begin: Begin) -> No
 
     await story.run()
     assert story.end == ("complete", None)
+
+
+async def test_deadline_that_passes_while_last_steps_run_leaves_them(begin: Begin) -> None:
+    story = begin("name: a\nname: report", TOP, deadline_ms=3_600_000)
+    lab = story.orchestra.lab
+    (claim,) = lab.one.take()
+    await story.report(claim)
+    (report,) = lab.one.take()
+    lab.one.set_time(7200)
+
+    lab.one.call("due", lab.one.args(limit=100))
+    assert story.states["report"] == "in_progress"
+    await story.report(report)
+
+    assert story.end == ("complete", None)
