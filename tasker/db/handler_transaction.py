@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -20,7 +20,6 @@ from tasker.db.caller_transaction import (
     LOCK_NOT_AVAILABLE,
     NOT_THERE,
     READ_COMMITTED,
-    CallerTransaction,
     as_portable,
     caller_transaction,
     driver_errors,
@@ -30,6 +29,9 @@ from tasker.db.caller_transaction import (
 from tasker.db.connection import DataRefused, is_of_data
 from tasker.db.database import libpq_url
 from tasker.errors import ConfigurationError, DatabaseError, DatabaseUnavailable, LockTimeout, PermanentError
+
+if TYPE_CHECKING:
+    from tasker.db.django_transaction import DjangoTransaction
 
 T = TypeVar("T")
 Statements: TypeAlias = Generator[tuple[str, tuple[str, ...]], Any, T]
@@ -73,7 +75,7 @@ def begin(step: str, token: int) -> Statements[None]:
             hint="make the connections of this resource with the default isolation level of PostgreSQL",
         )
     if not found:
-        raise _elsewhere("it does not have the step")
+        raise elsewhere("it does not have the step")
     if (yield MARK, ()) != f"{step} {token}":
         raise ConfigurationError(
             "expected a transaction, got a connection in autocommit mode",
@@ -93,7 +95,8 @@ def complete(step: str, token: int, expression: str, args: str) -> Statements[di
     return answer
 
 
-def _elsewhere(why: str) -> ConfigurationError:
+def elsewhere(why: str) -> ConfigurationError:
+    """Return the error of a transaction that is not in Tasker's database."""
     return ConfigurationError(
         f"the transaction is not in the database of Tasker: {why}",
         hint="give the resource the URL of the database that has the schema tasker",
@@ -111,7 +114,8 @@ class HandlerTransaction:
             self.handle = source.connect() if hasattr(source, "connect") else _called(source)
         if not _is_one_of(self.handle, psycopg.Connection, "Connection", "Session"):
             raise _unusable(self.handle, OF_BLOCKING)
-        if isinstance(self.handle, psycopg.Connection) and self.handle.autocommit:
+        self._autocommit = isinstance(self.handle, psycopg.Connection) and self.handle.autocommit
+        if self._autocommit:
             self.handle.autocommit = False
 
     @staticmethod
@@ -138,9 +142,11 @@ class HandlerTransaction:
             raise
 
     def close(self) -> None:
-        """Roll back what is not committed and give the connection back."""
+        """Roll back what is not committed and give the connection back as it was."""
         with suppress(Exception):
             self.handle.rollback()
+            if self._autocommit:
+                self.handle.autocommit = True
         with suppress(Exception):
             self._give_back(self.handle)
 
@@ -149,11 +155,13 @@ class AsyncHandlerTransaction:
     """The open transaction of an async handler; `handle` is its connection or session."""
 
     def __init__(self, handle: Any, give_back: Callable[[Any], Any]) -> None:
-        self.handle, self._give_back = handle, give_back
+        self.handle, self._give_back, self._autocommit = handle, give_back, False
 
     @classmethod
     async def open(cls, source: Any) -> AsyncHandlerTransaction:
         """Open a transaction of the source. Raises `ConfigurationError` for one that is not asynchronous."""
+        if is_of_django(source):
+            raise _unusable(source, OF_ASYNC)
         if hasattr(source, "getconn"):
             handle, give_back = source.getconn(), source.putconn
         else:
@@ -163,9 +171,11 @@ class AsyncHandlerTransaction:
             handle = await handle
         if not _is_one_of(handle, psycopg.AsyncConnection, "AsyncConnection", "AsyncSession"):
             raise _unusable(handle, OF_ASYNC)
+        opened = cls(handle, give_back)
         if isinstance(handle, psycopg.AsyncConnection) and handle.autocommit:
+            opened._autocommit = True
             await handle.set_autocommit(False)
-        return cls(handle, give_back)
+        return opened
 
     @staticmethod
     async def _closed(handle: Any) -> None:
@@ -192,11 +202,29 @@ class AsyncHandlerTransaction:
             raise
 
     async def close(self) -> None:
-        """Roll back what is not committed and give the connection back."""
-        with suppress(Exception):
-            await self.handle.rollback()
-        with suppress(Exception):
-            await self._give_back(self.handle)
+        """Roll back what is not committed and give the connection back as it was, also when it is cancelled."""
+        try:
+            with suppress(Exception):
+                await self.handle.rollback()
+                if self._autocommit:
+                    await self.handle.set_autocommit(True)
+        finally:
+            with suppress(Exception):
+                await self._give_back(self.handle)
+
+
+def open_transaction(source: Any) -> HandlerTransaction | DjangoTransaction:
+    """Open a transaction of the source for a blocking handler. Raises `ConfigurationError` for an unusable source."""
+    if not is_of_django(source):
+        return HandlerTransaction(source)
+    from tasker.db.django_transaction import DjangoTransaction  # for programs with Django only
+
+    return DjangoTransaction(source)
+
+
+def is_of_django(source: Any) -> bool:
+    """Return True for `django.db.transaction.atomic(...)`."""
+    return type(source).__name__ == "Atomic" and type(source).__module__ == "django.db.transaction"
 
 
 def own_source(url: str, *, asynchronous: bool) -> Callable[[], Any]:
@@ -205,7 +233,15 @@ def own_source(url: str, *, asynchronous: bool) -> Callable[[], Any]:
     return partial(connect, libpq_url(url), prepare_threshold=None)
 
 
-def run(transaction: CallerTransaction, statements: Statements[T]) -> T:
+class ReadsValues(Protocol):
+    """A transaction on which a statement can be executed."""
+
+    def value(self, statement: str, *arguments: str) -> Any:
+        """Return the first value of the first row; `{}` in the statement marks an argument."""
+        ...
+
+
+def run(transaction: ReadsValues, statements: Statements[T]) -> T:
     """Execute the statements one after the other."""
     try:
         statement, arguments = next(statements)
@@ -243,7 +279,7 @@ def translated(error: Exception, lost: bool) -> Exception:
     if state == LOCK_NOT_AVAILABLE:
         return LockTimeout(f"another transaction held the task for longer than {LOCK_SECONDS} seconds")
     if state in NOT_THERE:
-        return _elsewhere(str(cause))
+        return elsewhere(str(cause))
     if state == INSUFFICIENT_PRIVILEGE:
         return ConfigurationError(
             f"the role of the transaction may not complete a step: {cause}",

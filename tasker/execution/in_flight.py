@@ -19,7 +19,6 @@ from tasker.execution.attempt.attempt import (
     ClaimLost,
     ClaimReleased,
 )
-from tasker.execution.attempt.lock_calls import LOCK_ACTIONS
 from tasker.execution.settings import WorkerSettings
 from tasker.handlers.claims import KEPT_EVENTS, Claim, Suspension
 
@@ -176,11 +175,21 @@ class FencedWrites:
 
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take, renew or release a lock (`tasker.take_lock_v1`)."""
-        if action not in LOCK_ACTIONS:
-            raise ValueError(f"unknown action {action!r}")
         claim = attempt.claim
         fence = {"worker": claim.worker, "step": claim.step_uuid, "token": claim.token}
-        return await self._engine.read(f"{action}_lock", {**fields, **fence})
+        match action:
+            case "take":
+                return await self._engine.read("take_lock", {**fields, **fence})
+            case "renew":
+                return await self._engine.read("renew_lock", fields)
+            case _:
+                return await self._engine.read("release_lock", fields)
+
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Recall or remember a result (`tasker.recall_memo_v1`)."""
+        if action == "recall":
+            return await self._engine.read("recall_memo", fields)
+        return await self._engine.read("remember_memo", fields)
 
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read a page of child tasks of the attempt's task."""

@@ -45,7 +45,7 @@ class DependentResults:
     def with_evaluated(self, attempt: Attempt, end: Result) -> Result:
         """Return the result with what is known of the task's graph, and with those of dependents without a handler."""
         step = attempt.step
-        if end.ahead:
+        if end.ahead or end.stored is not None:
             return end
         folds = self._inline and step.name in attempt.plan.evaluated_below
         if not (folds or step.type.expands) or (growths := self._inputs.growths(end.claim.task_uuid)) is None:
@@ -58,9 +58,10 @@ class DependentResults:
 
     async def with_chain(self, running: InFlightClaim, attempt: Attempt, end: Result) -> Result:
         """Return the result of a step of a chain with those of the steps below it that run ahead here."""
+        if not self._inline or not self._is_pure(attempt):
+            return end
         self._learn(end)
-        growths = self._inputs.growths(end.claim.task_uuid)
-        if not self._inline or growths is None or end.success is None or not self._is_pure(attempt):
+        if end.success is None or (growths := self._inputs.growths(end.claim.task_uuid)) is None:
             return end
         loop, ahead = asyncio.get_running_loop(), list[Result]()
         until, last = loop.time() + HOLD_SECONDS, (attempt, end)

@@ -94,8 +94,7 @@ class Worker:
     ) -> None:
         self.identity, self.slots, self.settings, self.reports = identity, slots, settings, reports
         self.inputs, self.claims, self.whole_runs = InputCache(), InFlightClaims(), LocalTaskTracker()
-        self.namespace_ids: list[int] = []
-        self.unserved: set[str] = set()
+        self.namespace_ids, self.unserved = list[int](), set[str]()
         self.metrics, self.starter, self.released_count = StepMetrics(), starter, 0  # claims released since the start
         self._completed, self._engine, self.plans, self._around = completed, engine, plans, copy_context()
         self._runner, self.events, self._teller, self._trace_of = runner, events, teller, trace_of

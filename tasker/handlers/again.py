@@ -129,6 +129,8 @@ def again_when(
     if on_timeout not in ("fail", "continue"):
         raise ValidationError(f"on_timeout: expected 'fail' or 'continue', got {on_timeout!r:.80}")
     seconds = None if timeout == NEVER else _seconds("timeout", timeout)
+    if seconds == 0:
+        raise ValidationError("timeout: expected a duration above 0s, or `never`")
     if schema is not None:
         from tasker.template.schema_check import schema_problems  # needed for waits with a schema only
 

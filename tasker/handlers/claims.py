@@ -199,6 +199,8 @@ class Success:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     events: Sequence[HandlerEvent] = ()
     """Events that the handler published itself."""
+    memoized: Mapping[str, Any] | None = None
+    """Task and time of the attempt that computed the result; None: this one did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,53 +12,22 @@ from uuid import UUID
 
 from pydantic import Field, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
-from tasker.errors import RetryableError, UsageError
 from tasker.handlers.again import GoingOn
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvents, StepFailure, TaskOutcome
 from tasker.handlers.copies import CopyOnRead, deep_copy
 from tasker.handlers.dependency_results import dig, names_with_prefix, unwrap
-from tasker.handlers.locking import Locking
+from tasker.handlers.lending import Lending
 from tasker.handlers.readable import yes_or_no
 from tasker.handlers.reporting import ProgressReporting
 from tasker.handlers.results import Model
+from tasker.handlers.resuming import Resuming
 from tasker.handlers.starting import StartingTasks, TaskStarter
 from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
-    from tasker.handlers.child_pages import Children, ReadPage
+    from tasker.handlers.child_pages import ReadPage
     from tasker.handlers.locks import LockCalls
-
-
-class Resuming:
-    """Part of `StepContext` that reads the checkpoint."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def checkpoint(self) -> dict[str, Any] | None:
-            """Data that the last `checkpoint_yield` of this step stored; None without one."""
-            ...
-
-    @property
-    def checkpoint_cursor(self) -> Any | None:
-        """Position of the last checkpoint; None without one."""
-        return (self.checkpoint or {}).get("cursor")
-
-    @property
-    def checkpoint_items_processed(self) -> int:
-        """Number of items processed at the last checkpoint; 0 without one."""
-        return (self.checkpoint or {}).get("items_processed") or 0
-
-    @property
-    def accumulated_results(self) -> dict[str, Any] | None:
-        """Results stored with the last checkpoint; None without any."""
-        return (self.checkpoint or {}).get("accumulated_results")
-
-    @yes_or_no
-    def has_checkpoint(self) -> bool:
-        """True if an earlier run of this step stored a checkpoint."""
-        return self.checkpoint is not None
 
 
 _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
@@ -77,7 +46,7 @@ class CancelFlag(Protocol):
         ...
 
 
-class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, Model):
+class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Lending, Model):
     """Everything a handler may read. No accessor raises for a missing value.
 
     `input_data` is the input of the handler: the step's evaluated `inputs`, or the task's context for a step without
@@ -248,49 +217,6 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Locking, 
         """
         left = None if self._claim is None else self._claim.seconds_left(monotonic())
         return None if left is None else max(0.0, left)
-
-    def resource(self, name: str) -> Any:
-        """Return the client of a resource of the worker (`[resources.NAME]`); it is made at its first use.
-
-        It is shared with other attempts: do not close it. Declare `@uses(db="orders")`, or `uses = ("orders",)` on a
-        class, so that only workers take the step that have the resource. Raises a retryable error without one.
-        """
-        if self._resources is not None and name in self._resources:
-            return self._resources[name]
-        has = ", ".join(sorted(self._resources or ())) or "none"
-        raise RetryableError(
-            f"this worker has no resource `{name}`; it has: {has}",
-            error_code="resource_missing",
-            hint=f'configure [resources.{name}], and declare @uses(...="{name}")',
-        )
-
-    def children(self, step_name: str) -> Children:
-        """Return the child tasks of a step with `type: task` above, in the order of its list, read in pages.
-
-        Iterate with `for child in context.children("videos")`, in an async handler with `async for`. Each has `index`,
-        `task_uuid`, `state` (`succeeded` or `failed`), `output` and `error`.
-        """
-        from tasker.handlers.child_pages import Children  # few handlers read it
-
-        return Children(step_name, self._children)
-
-    @property
-    def transaction(self) -> Any:
-        """Connection or session of a step with `effect: transactional`: its commit also completes the step.
-
-        Tasker commits after the handler has returned a result, and rolls back after everything else. Raises
-        `UsageError` in a step with another effect.
-        """
-        if self._transaction is None:
-            raise UsageError(
-                f"the step {self.step_name!r} has no transaction",
-                hint='write `effect: transactional` for the step, or @step_handler(..., effect="transactional")',
-            )
-        return self._transaction
-
-    def enter(self, transaction: Any) -> None:
-        """Set the transaction; called by the worker."""
-        self._transaction = transaction
 
     @property
     def trace_headers(self) -> dict[str, str]:

@@ -36,6 +36,8 @@ def change_of(result: Result, random: float) -> StepChange:
         step = result.plan.steps[claim.ordinal]
         return _failed(change, step, claim.attempt, result.outcome, random, claim.times(monotonic()))
     change["r"] = result.outcome.encoded
+    if result.outcome.memoized is not None:
+        change["n"] = {"memoized": result.outcome.memoized}
     if result.outcome.metadata:
         change["m"] = result.outcome.metadata
     return change

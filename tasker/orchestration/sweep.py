@@ -145,6 +145,7 @@ class Sweeper:
             if (await self._engine.read("prune_incoming_events", {"limit": EXPIRED}))["deleted"] < EXPIRED:
                 break
         await self._engine.read("prune_locks", {"limit": EXPIRED})
+        await self._engine.read("prune_memos", {"limit": EXPIRED})
 
     async def _place_events(self) -> None:
         """Assign positions to new events, so that readers find them in order."""

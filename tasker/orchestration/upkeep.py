@@ -69,6 +69,8 @@ class NoStepExecutor:
 
 DUE_SLICE = 100
 """Number of due steps that one call promotes."""
+BUSY_SECONDS = 0.05
+"""Pause after which steps with child tasks are looked at again that another transaction has locked."""
 HESITATION_SECONDS = 0.02
 """First pause when due retries are locked; it doubles until there is progress."""
 RECONCILED_STEPS = 5_000
@@ -291,8 +293,8 @@ class Upkeep:
             work = await self._children.look(caller)
             if work.failures:
                 await self._sweeper.apply(work.failures, caller)
-            if work.more:
-                self._schedule.recheck_in(1.0)
+            if work.more or work.busy:
+                self._schedule.recheck_in(1.0 if work.more else BUSY_SECONDS * 1000)
 
     async def _fire(self, schedules: Sequence[str]) -> None:
         """Fire the schedules that are due; the timekeeper checks again when the first of them is due next."""

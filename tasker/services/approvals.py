@@ -269,8 +269,14 @@ def _check_form(step: StepPlan, decision: str, form: Mapping[str, Any]) -> None:
 
 
 def optional_form(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a form whose fields may be missing."""
-    return {key: value for key, value in schema.items() if key != "required"}
+    """Return the schema of a form whose fields may be missing, also those of objects in it."""
+    kept = {key: value for key, value in schema.items() if key != "required"}
+    fields = kept.get("properties")
+    if isinstance(fields, Mapping):
+        kept["properties"] = {
+            name: optional_form(field) if isinstance(field, Mapping) else field for name, field in fields.items()
+        }
+    return kept
 
 
 def _counted(answer: Mapping[str, Any], args: Mapping[str, Any], quorum: int) -> CountedVote:

@@ -28,6 +28,7 @@ from tasker.errors import (
     StatementTimeout,
     TaskerError,
     TemplateNotFound,
+    UsageError,
 )
 from tasker.services.child_values import ChildOutputs, Unstartable, child_inputs, encoded_input, tolerated
 from tasker.services.submission.lost_commit import log_created_tasks
@@ -54,6 +55,8 @@ class ChildWork:
 
     failures: Sequence[StepChange] = ()
     more: bool = False
+    busy: bool = False
+    """True if another transaction has a step or its task locked."""
 
 
 class ChildTasks:
@@ -71,7 +74,7 @@ class ChildTasks:
         """
         work = await self._engine.read("child_work", {"limit": FAN_OUTS})
         failures: list[StepChange] = []
-        more = bool(work["more"])
+        more, busy = bool(work["more"]), False
         for wait in work["unplanned"]:
             try:
                 await self._open(wait)
@@ -84,14 +87,14 @@ class ChildTasks:
             await self._engine.call_typed("gather", {**caller.args(0), **stray, "ends": []}, GatherAnswer)
         for fan_out in work["fan_outs"]:
             try:
-                left, goes_on = await self._advance(fan_out, caller)
+                rest = await self._advance(fan_out, caller)
             except (LockTimeout, StatementTimeout, PlanUnreadable, DataRefused) as error:
                 _log.warning("children_skipped step=%s reason=%s", fan_out["step"], error)
                 await self._engine.read("defer_fan_out", {**fan_out, "ms": SKIPPED_MS})
             else:
-                failures += left
-                more = more or goes_on
-        return ChildWork(failures, more)
+                failures += rest.failures
+                more, busy = more or rest.more, busy or rest.busy
+        return ChildWork(failures, more, busy)
 
     async def _open(self, wait: Mapping[str, Any]) -> None:
         """Plan the children of a step: their template, their number and the input of each. Raises `Unstartable`."""
@@ -102,7 +105,7 @@ class ChildTasks:
             registered = await self._plans.find(
                 spec["namespace"] or plan.namespace, spec["template"], spec["version"] or None
             )
-        except TemplateNotFound as error:
+        except (TemplateNotFound, UsageError) as error:
             raise Unstartable("child_template_not_found", error.message) from error
         answer = await self._engine.read("inputs", {"steps": [wait["step"]], "max_bytes": CLAIM_BYTES})
         given = inputs_of(answer).get(wait["task"])
@@ -145,25 +148,23 @@ class ChildTasks:
                 "too_many_children", f"{message}: raise common.execution.max_task_descendants, or start less"
             )
 
-    async def _advance(self, fan_out: Mapping[str, Any], caller: CompletingWorker) -> tuple[Sequence[StepChange], bool]:
-        """Count ends and start children until nothing is left; return failures to plan, and whether there is more."""
+    async def _advance(self, fan_out: Mapping[str, Any], caller: CompletingWorker) -> ChildWork:
+        """Count ends and start children of one step until nothing is left."""
         for _ in range(ROUNDS):
             state = await self._engine.read("fan_out", {**fan_out, "items": SLICE, "ends": SLICE})
             if not state:
-                return (), False
-            gathered = bool(state["ends"] or state["finished"])
-            if gathered:
+                return ChildWork()
+            if state["ends"] or state["finished"]:
                 answer = await self._gather(fan_out, state, caller)
                 if answer.busy or answer.unplanned:
-                    return answer.unplanned, False
-            elif state["items"]:
-                if not await self._start(fan_out, state):
-                    return (), False
-            else:
+                    return ChildWork(answer.unplanned, busy=answer.busy)
+            elif not state["items"]:
                 if state["paused"]:
                     await self._engine.read("defer_fan_out", {**fan_out, "ms": PAUSED_MS})
-                return (), False
-        return (), True
+                return ChildWork()
+            elif not await self._start(fan_out, state):
+                return ChildWork(busy=True)
+        return ChildWork(more=True)
 
     async def _gather(
         self, fan_out: Mapping[str, Any], state: Mapping[str, Any], caller: CompletingWorker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from time import monotonic
 from typing import Any, TypeVar
@@ -26,18 +26,18 @@ from tasker.handlers.step_inputs import mapped_inputs
 from tasker.json_values import as_stored
 from tasker.settings.queues import HandlerDispatch
 from tasker.simulation.children import CHILD, child_plan, children_outcome
+from tasker.simulation.gates import gates_of
 from tasker.simulation.mock_checks import Strictness, check_mocks
+from tasker.simulation.mocked_events import TASK, mocked_event, waiting_of
 from tasker.simulation.mocks import Mock, MockedCall, Mocks, mock_of
 from tasker.simulation.published import SimulatedEvent, events_of
 from tasker.simulation.run import SimulatedTask
-from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep, Waiting
-from tasker.simulation.times import value_at
+from tasker.simulation.steps import Again, AttemptOutcome, SimulatedStep
 from tasker.simulation.votes import decided
 from tasker.template.effects import ONCE
 from tasker.template.plan import Plan, StepPlan
-from tasker.template.schema_check import check_result
 
-TASK, CORRELATION = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
+CORRELATION = "00000000-0000-7000-8000-000000000002"
 T = TypeVar("T")
 Called = Success | Failure | Snooze | Suspension
 
@@ -97,7 +97,7 @@ class StepCalls:
                 return AttemptOutcome(Again(call.again_ms), takes)
         ending = self._ending(attempt, step, mock)
         if isinstance(ending, Suspension):
-            return AttemptOutcome(_waiting(task, step, ending, events), takes)
+            return AttemptOutcome(waiting_of(task, step, ending, events), takes)
         if not isinstance(ending, Snooze):
             self.events += events_of(attempt, ending)
         return AttemptOutcome(outcome_of(ending), takes)
@@ -122,7 +122,7 @@ class StepCalls:
             if name.startswith(prefix) or any(step.type.starts_children for step in plan.steps)
         }
         calls = StepCalls(plan, values, mocks, self._registry, self._given, self._strictness, self._templates)
-        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC))
+        task = SimulatedTask(plan, values, calls, at=datetime.now(UTC), gates=gates_of(plan, values))
         task.run()
         return task
 
@@ -139,7 +139,7 @@ class StepCalls:
         for call in mock.calls if wait["take"] == "all" else mock.calls[: wait["count"]]:
             at += call.takes_ms
             if limit is None or at < limit:
-                taken.append(_event(task, wait, call.event, at))
+                taken.append(mocked_event(task, wait, call.event, at))
         if wait["take"] == "all":
             return None if limit is None else AttemptOutcome({"events": taken}, limit)
         if len(taken) == wait["count"]:
@@ -278,27 +278,11 @@ class _NoWrites:
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
+    memo = lock
+
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         hint = f"mock {attempt.step.name!r}"
         raise UsageError("a simulated run has no child tasks for `context.children`", hint=hint)
-
-
-def _event(task: SimulatedTask, wait: Mapping[str, Any], payload: Any, after_ms: int) -> dict[str, Any]:
-    """Return an event as the result of a wait shows it; the first of several kinds that its schema fits."""
-    fitting = (each for each in wait["events"] if each["schema"] is None or not check_result(each["schema"], payload))
-    if (of := next(fitting, None)) is None:
-        raise UsageError(
-            f"the mocked payload fits no schema of the wait for {wait['events'][0]['event']}: {payload!r:.80}"
-        )
-    at = task.at + timedelta(milliseconds=task.now + after_ms)
-    key = None if of["key"] is None else value_at(of["key"], task.values, task.steps)[0]
-    return {
-        "event": of["event"],
-        "key": "" if key is None else str(key),
-        "payload": payload,
-        "event_uuid": TASK,
-        "sent_at": at.isoformat(),
-    }
 
 
 def _failures_above(task: SimulatedTask, step: SimulatedStep) -> dict[str, dict[str, Any]] | None:
@@ -333,23 +317,6 @@ def outcome_of(ending: Called) -> Any:
     if isinstance(ending, Success):
         return as_stored(ending.encoded)
     return Again(ending.delay_ms, ending.limit, ending.state) if isinstance(ending, Snooze) else ending
-
-
-def _waiting(task: SimulatedTask, step: SimulatedStep, wait: Suspension, mock: Mock | None) -> Waiting:
-    """Return how the wait of a handler ends: with the next mocked event if it comes in time, or by its timeout."""
-    if mock is None:
-        raise UsageError(
-            f"the handler of {step.name!r} waits for the event {wait.event}, and no mock says whether it comes",
-            hint="mock it: `mock.event(PAYLOAD, after='2h')`, `mock.no_event()`, or `{event: PAYLOAD}` in a file",
-        )
-    call = mock.call(step.events + 1) if mock.calls else None
-    if call is None or (wait.timeout_ms is not None and call.takes_ms >= wait.timeout_ms):
-        return Waiting(wait, None)
-    if wait.schema is not None and (problems := check_result(wait.schema, call.event)):
-        raise UsageError(f"the mocked payload does not fit the wait of {step.name!r} for {wait.event}: {problems[0]}")
-    at = task.at + timedelta(milliseconds=task.now + call.takes_ms)
-    event = {"event": wait.event, "key": wait.key, "payload": call.event, "event_uuid": TASK, "sent_at": at.isoformat()}
-    return Waiting(wait, call.takes_ms, event)
 
 
 def _lost(step: StepPlan) -> Failure:

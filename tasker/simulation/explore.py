@@ -6,7 +6,7 @@ Handlers are not called, and inputs and conditions are not evaluated: what they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -41,7 +41,15 @@ _FAILURE = Failure("explored", "explored_failure", retryable=True)
 _PERMANENT = Failure("explored", "explored_failure", retryable=False)
 
 
-def _for_good(attempt: int) -> Failure:
+Failing = Callable[[int], Failure | None]
+"""Returns how an attempt fails, by its number; None: it does not."""
+
+
+def _once(attempt: int) -> Failure | None:
+    return _FAILURE if attempt == 1 else None
+
+
+def _always(attempt: int) -> Failure | None:
     return _PERMANENT
 
 
@@ -179,34 +187,27 @@ class _Explorer:
             self._fail_on(chosen, names)
 
     def _fail_on(self, chosen: Mapping[str, Choice], names: list[str]) -> None:
-        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing."""
+        """Run one way again, with each of its steps failing once, failing for good, and with each pair failing.
+
+        So do the steps that exist only after such a failure, each compensation in one run only.
+        """
         for name in names:
-            self._try(chosen, {name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._fail_below(chosen, name, names, self._try(chosen, {name: _for_good}))
+            self._try(chosen, {name: _once})
+            if (task := self._try(chosen, {name: _always})) is None:
+                return
+            if task.phases.outcome is not None:
+                undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
+                undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
+                self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
+            new = {step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in names}
+            for other in new.values():
+                if other.undoes is None or Item(other.name, FAILED) not in self.coverage.shown:
+                    self._try(chosen, {name: _always, other.name: _once})
+                    self._try(chosen, {name: _always, other.name: _always})
         for pair in combinations(names, 2):
-            self._try(chosen, dict.fromkeys(pair, _for_good))
+            self._try(chosen, dict.fromkeys(pair, _always))
 
-    def _fail_below(
-        self, chosen: Mapping[str, Choice], name: str, known: Collection[str], task: SimulatedTask | None
-    ) -> None:
-        """Let the steps fail, too, that exist only because a step has failed; each compensation in one run only."""
-        if task is None:
-            return
-        if task.phases.outcome is not None:
-            undoing = [step for step in task.steps.values() if step.plan.undoes is not None]
-            undoing.sort(key=lambda step: (step.started_ms or 0, step.first_attempt))
-            self.undone.setdefault(name, tuple(str(step.plan.undoes) for step in undoing))
-        for further in {
-            step.plan.name: step.plan for step in task.steps.values() if step.plan.name not in known
-        }.values():
-            if further.undoes is not None and Item(further.name, FAILED) in self.coverage.shown:
-                continue
-            self._try(chosen, {name: _for_good, further.name: lambda attempt: _FAILURE if attempt == 1 else None})
-            self._try(chosen, {name: _for_good, further.name: _for_good})
-
-    def _try(
-        self, chosen: Mapping[str, Choice], failing: Mapping[str, Callable[[int], Failure | None]]
-    ) -> SimulatedTask | None:
+    def _try(self, chosen: Mapping[str, Choice], failing: Mapping[str, Failing]) -> SimulatedTask | None:
         """Run one way with failures; None once there were as many runs as are allowed."""
         if self.runs >= self._most_runs:
             return None

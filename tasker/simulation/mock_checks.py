@@ -1,4 +1,4 @@
-"""Checks of mocks against the template whose steps they stand for."""
+"""Checks of mocks against the template: a mistake in a test is named before anything runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from tasker.errors import UsageError
-from tasker.simulation.mocks import Mock, MockedCall, MockedVote
+from tasker.simulation.mocks import Mock, MockedCall
+from tasker.simulation.votes import problems_of_vote
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.schema_check import check_result
@@ -52,7 +53,7 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
         return [problem for item in call.items for problem in _problems(plan, step, item, strictness)]
     is_event, is_vote = call.event is not None, call.vote is not None
     if is_vote or (step.wait is not None and step.wait.get("on") == "person"):
-        return _problems_of_vote(step, call.vote)
+        return problems_of_vote(step, call.vote)
     if step.type.starts_children:
         return [] if call.failure or call.result else [f"the mock of {step.name!r} says no result of its children"]
     if step.wait is not None and not is_event:
@@ -66,14 +67,3 @@ def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictne
     if strictness == "present":
         schema = {key: value for key, value in schema.items() if key != "required"}
     return [f"the mock of {step.name!r} does not fit its result_schema: {m}" for m in check_result(schema, call.result)]
-
-
-def _problems_of_vote(step: StepPlan, vote: MockedVote | None) -> list[str]:
-    if vote is None:
-        return [f"the mock of {step.name!r} is no vote, and the step waits for a person: write mock.decided(...)"]
-    if step.wait is None or step.wait.get("on") != "person":
-        return [f"the mock of {step.name!r} is a vote of a person, and the step waits for none"]
-    form = step.wait["form"] or {"type": "object", "additionalProperties": False}
-    if not vote.approved:
-        form = {key: value for key, value in form.items() if key != "required"}
-    return [f"the vote mocked for {step.name!r} does not fit its form: {m}" for m in check_result(form, vote.form)]

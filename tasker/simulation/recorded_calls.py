@@ -58,8 +58,13 @@ class RecordedStep:
         if self.by_operator is not None or self.report.reused_from is not None:
             return True
         if self.plan.wait is not None:
-            return "events" in self.plan.wait
+            return self.plan.is_ended_by_others
         return has_effects(self.plan) or len(self.endings) > 1
+
+    @property
+    def has_run(self) -> bool:
+        """True if its handler was called, or its result came from elsewhere."""
+        return bool(self.endings) or self.report.state in ("complete", "resolved_manually")
 
     @property
     def ended(self) -> bool:
@@ -98,7 +103,10 @@ def _follow(step: RecordedStep, rows: Sequence[TransitionDetail]) -> None:
         if after == "in_progress":
             began = row.at
         elif after == "waiting_for_retry" and before == "in_progress":
-            if not _is_deferral(row):
+            if "wait" in (row.metadata or {}) and began is not None:  # its handler waited for an event
+                waited_ms = round((row.at - began).total_seconds() * 1000)
+                step.endings.append(Ending("again", row.at, began, 0, None, waited_ms))
+            elif not _is_deferral(row):
                 step.endings.append(Ending("again", row.at, began, takes, None, _waited_ms(row)))
             began = None
         elif after in ("waiting_for_retry", "error"):
@@ -134,7 +142,8 @@ def mocks_of(plan: Plan, steps: Mapping[str, RecordedStep], results: Mapping[str
     Instances of a batch_worker have one mock, except those that differ. Of an open task the steps without an end are
     mocked with values that fit their schemas.
     """
-    made = {name: _calls(plan, step, results.get(name), is_open) for name, step in steps.items() if step.is_mocked}
+    called = {name: step for name, step in steps.items() if step.is_mocked and (is_open or step.has_run)}
+    made = {name: _calls(plan, step, results.get(name), is_open) for name, step in called.items()}
     mocks: Mocked = {}
     for step in plan.steps:
         names = [name for name in made if steps[name].plan is step]
@@ -143,7 +152,7 @@ def mocks_of(plan: Plan, steps: Mapping[str, RecordedStep], results: Mapping[str
             mocks |= _of_instances(step.name, lists)
         elif lists:
             mocks |= lists
-        elif is_open and (has_effects(step) or "events" in (step.wait or {})):
+        elif is_open and (has_effects(step) or step.is_ended_by_others):
             mocks[step.name] = sample_mock(step)
     return mocks
 
@@ -176,7 +185,7 @@ def _shortest(calls: list[Mocked]) -> Any:
 
 def _calls(plan: Plan, step: RecordedStep, result: Any, is_open: bool) -> list[Mocked]:
     if step.plan.wait is not None:
-        return _events(step, result)
+        return _votes(step, result) if step.plan.wait.get("on") == "person" else _events(step, result)
     calls = [call for ending in step.endings for call in _call(plan, step, ending, result)]
     if is_open and not step.ended:
         calls.append(sample_mock(step.plan))
@@ -270,10 +279,29 @@ def _events(step: RecordedStep, result: Any) -> list[Mocked]:
     return mocks or [{"no_event": True}]
 
 
+def _votes(step: RecordedStep, result: Any) -> list[Mocked]:
+    """Return the votes about an approval, each with the time after the one before; none: `no_decision`."""
+    wait, error = step.plan.wait or {}, step.report.error or {}
+    if not isinstance(result, Mapping) or "votes" not in result:
+        if error.get("type") != "rejected":
+            return [{"no_decision": True}]
+        needed = wait["quorum"] if wait.get("reject") == "quorum" else 1
+        return [{"approved": False, "by": f"person {number + 1}"} for number in range(needed)]
+    last = step.endings[-1].began if step.endings else None
+    mocks: list[Mocked] = []
+    for vote in result["votes"]:
+        at = datetime.fromisoformat(vote["at"])
+        after = 0.0 if last is None else max(0.0, round((at - last).total_seconds(), 3))
+        given = {key: vote[key] for key in ("by", "form", "comment") if vote.get(key)}
+        mocks.append({"approved": vote["decision"] == "approved", **given, **({"after": after} if after else {})})
+        last = at
+    return mocks
+
+
 def sample_mock(step: StepPlan) -> Mocked:
     """Return a mock of a step that has not ended: a value that fits its schema. Raises `UsageError` if none fits."""
     if step.wait is not None:
-        return {"no_event": True}
+        return {"no_decision": True} if step.wait.get("on") == "person" else {"no_event": True}
     if step.type.creates is Creates.BRANCHES:
         return {"route": []}
     if step.type.creates is Creates.BATCHES:

@@ -103,7 +103,7 @@ class _Recorder:
             by_name = {name: self._cut(name, result, cut) for name, result in by_name.items()}
         mocks: Mocked = substitutes.in_texts(mocks_of(plan, self._steps, by_name, not report.finished))
         case = {
-            "name": f"{plan.name} {report.task_uuid[:13]}",
+            "name": self._name(),
             "at": report.created_at.astimezone(UTC).isoformat(timespec="milliseconds"),
             "input": context,
             "mocks": mocks,
@@ -123,6 +123,13 @@ class _Recorder:
                 return f"the sensitive value at {place} decides: --keep '{place}' writes it as it is"
         notes = self._notes()
         return f"{'; '.join(notes)}: simulated runs have no operators" if self._operated() else None
+
+    def _name(self) -> str:
+        """Return a name for the case that says how the task ended."""
+        error = self._report.error
+        if self._report.status == "error" and error and error.get("step"):
+            return f"{error['step']} fails with {error.get('type')}"
+        return f"the task is {self._report.outcome or self._report.status}"
 
     def _values(self) -> list[tuple[Any, Mapping[str, Any] | None, str]]:
         """Return the input and the results, each with its schema and its place."""

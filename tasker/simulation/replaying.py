@@ -90,7 +90,7 @@ def replay(
     """
     if unknown := [name for name in steps if name not in plan.by_name]:
         raise UsageError(
-            f"{plan.namespace}/{plan.name} has no step {unknown[0]!r}", hint=f"its steps: {[*plan.by_name]}"
+            f"{plan.namespace}/{plan.name} has no step {unknown[0]!r}", hint=f"its steps: {', '.join(plan.by_name)}"
         )
     if has_sensitive(plan) and any(REDACTED in texts_of(value) for value in (report.context, report.results)):
         raise UsageError("sensitive values of the task are redacted", hint="replay needs the permission to read them")

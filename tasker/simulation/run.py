@@ -23,7 +23,7 @@ from tasker.engine.states.step_changes import CHANGES, PLACES, StepPath
 from tasker.engine.states.task import TERMINAL, StepCounts, TaskState, task_path, task_target
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure, RetryTimes
-from tasker.simulation.gates import gates_of
+from tasker.simulation.gates import Gates
 from tasker.simulation.phases import Phases
 from tasker.simulation.steps import DONE, Again, AttemptOutcome, SimulatedFailure, SimulatedStep, Waiting
 from tasker.simulation.times import start_of, wait_ends
@@ -58,12 +58,12 @@ class SimulatedTask:
         random: Callable[[], float] = lambda: 0.5,
         slots: int | None = None,
         limits: ExpansionLimits = DEFAULT_LIMITS,
+        gates: Gates | None = None,
     ) -> None:
         self.plan, self.values, self.at = plan, values, at
         self.steps: dict[str, SimulatedStep] = {}
         self.state, self.path, self.now = _T.PENDING, [_T.PENDING], 0
-        self.phases = Phases(plan, self.steps)
-        self.warnings: list[str] = []
+        self.phases, self.warnings = Phases(plan, self.steps), list[str]()
         self._call, self._random, self._limits = call, random, limits
         self._free = slots if slots is not None else MOST_ATTEMPTS
         self._of_template: dict[str, list[SimulatedStep]] = {}
@@ -71,7 +71,7 @@ class SimulatedTask:
         self._events_made = self._attempts = 0
         self._ready: deque[SimulatedStep] = deque()
         self._held: set[str] = set()
-        self._gates, self._rate_times = gates_of(plan, values), set[int]()
+        self._gates, self._rate_times = gates, set[int]()
         self._done = self._failed = self._active = self._retrying = 0
 
     def run(self) -> None:
@@ -127,7 +127,7 @@ class SimulatedTask:
         for step in steps:
             placed += 1
             step.ready_ms = self.now if step.ready_ms is None else step.ready_ms
-            begins = self._begins_at(step)
+            begins = start_of(step.plan, self)
             if isinstance(begins, Failure):
                 self._fail_unstarted(step, begins)
             elif begins > self.now:
@@ -151,24 +151,13 @@ class SimulatedTask:
             self._ready.append(step)
             return
         self._begin_attempt(step, PLACES["suspend"].by_state[_S.PENDING])
-        ends = (
-            self._call(self, step)
-            if step.plan.is_ended_by_others
-            else wait_ends(step.plan.wait, self.at + timedelta(milliseconds=self.now), self.values, self.steps)
-        )
+        began = self.at + timedelta(milliseconds=self.now)
+        alone = not step.plan.is_ended_by_others
+        ends = wait_ends(step.plan.wait, began, self.values, self.steps) if alone else self._call(self, step)
         if ends is None:
             return
         number = step.number
         self._at(max(ends.takes_ms, 0) + self.now, lambda: self._end(step, ends, number, slot=False))
-
-    def _begins_at(self, step: SimulatedStep) -> int | Failure:
-        """Return the time before which the step does not start, or why it never does."""
-        begins = start_of(step.plan, self.now, self.at, self.values, self.steps)
-        if isinstance(begins, str):
-            return Failure(begins, "not_a_time", retryable=False)
-        if begins > self.now and (left := self.left_ms) is not None and begins - self.now >= left:
-            return Failure("it would start after the deadline of the task", "deadline_too_near", retryable=False)
-        return begins
 
     def _fail_unstarted(self, step: SimulatedStep, failure: Failure) -> None:
         def fail() -> None:
@@ -186,7 +175,7 @@ class SimulatedTask:
             step = self._ready.popleft()
             if step.state is not _S.PENDING:
                 continue
-            if self._gates is not None and not self._may_begin(step, refused):
+            if self._gates is not None and not self._may_begin(step, self._gates, refused):
                 continue
             self._free -= 1
             self._begin_attempt(step, _CLAIM)
@@ -198,12 +187,11 @@ class SimulatedTask:
                 lambda step=step, outcome=outcome, number=number: self._end(step, outcome, number),  # type: ignore[misc]
             )
 
-        self._ready.extend(refused)
+        self._ready.extendleft(reversed(refused))
 
-    def _may_begin(self, step: SimulatedStep, refused: list[SimulatedStep]) -> bool:
+    def _may_begin(self, step: SimulatedStep, gates: Gates, refused: list[SimulatedStep]) -> bool:
         """Return whether limits and circuit breakers let a step begin; `refused` gets it if it stays ready."""
-        assert self._gates is not None
-        refusal = self._gates.refusal(step, self.steps, self.now)
+        refusal = gates.refusal(step, self.steps, self.now)
         if refusal is None:
             return True
         if refusal.failure is not None:

@@ -17,6 +17,7 @@ from tasker.services.workflows.files import load_workflows
 from tasker.services.workflows.handlers import Workflow, load_handlers, load_neighbouring_handlers
 from tasker.services.workflows.targets import choose_workflow, workflows_started
 from tasker.simulation.calls import StepCalls
+from tasker.simulation.gates import gates_of
 from tasker.simulation.mock_checks import Strictness
 from tasker.simulation.outcome import SimulatedRun
 from tasker.simulation.run import SimulatedTask
@@ -83,6 +84,7 @@ def simulate(
         at=at or datetime.now(UTC),
         random=(lambda: 0.5) if seed is None else chance.Random(seed).random,
         slots=slots,
+        gates=gates_of(plan, given),
     )
     outside_of_loops(task.run)
     return SimulatedRun(task, calls.inputs, calls.events)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from tasker.handlers.claims import Failure
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.plan import StepPlan
+
+if TYPE_CHECKING:
+    from tasker.simulation.run import SimulatedTask
 
 
 def start_time(
@@ -28,19 +31,20 @@ def start_time(
     return moment if moment.tzinfo is not None else f"{where} is no time with a zone: {found!r}"
 
 
-def start_of(
-    step: StepPlan, now: int, at: datetime, values: Mapping[str, Any], steps: Mapping[str, SimulatedStep]
-) -> int | str:
-    """Return the time before which a ready step does not start, or the reason why it never does.
-
-    `at` is the start of the task, `now` the milliseconds since then.
-    """
+def start_of(step: StepPlan, task: SimulatedTask) -> int | Failure:
+    """Return the time before which a ready step does not start, or why it never does."""
     if step.delay_seconds is not None:
-        return now + round(step.delay_seconds * 1000)
-    if step.not_before is None:
-        return now
-    begins = start_time(step.not_before, values, steps)
-    return begins if isinstance(begins, str) else round((begins - at) / timedelta(milliseconds=1))
+        begins = task.now + round(step.delay_seconds * 1000)
+    elif step.not_before is not None:
+        moment = start_time(step.not_before, task.values, task.steps)
+        if isinstance(moment, str):
+            return Failure(moment, "not_a_time", retryable=False)
+        begins = round((moment - task.at) / timedelta(milliseconds=1))
+    else:
+        return task.now
+    if (left := task.left_ms) is not None and begins - task.now >= left:
+        return Failure("it would start after the deadline of the task", "deadline_too_near", retryable=False)
+    return begins
 
 
 def value_at(

@@ -11,6 +11,8 @@ from tasker.handlers.claims import Failure
 from tasker.simulation.mocks import Mock, MockedVote
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import AttemptOutcome, SimulatedStep
+from tasker.template.plan import StepPlan
+from tasker.template.schema_check import check_result
 
 
 def decided(task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any], mock: Any) -> AttemptOutcome | None:
@@ -63,3 +65,15 @@ def _ended(approved: bool, votes: list[dict[str, Any]], wait: Mapping[str, Any],
         return AttemptOutcome(Failure(f"rejected by {last['by']}{comment}", "rejected", False), at)
     shown = {name: last[name] for name in ("by", "form", "comment")}
     return AttemptOutcome({"approved": approved, **shown, "votes": votes}, at)
+
+
+def problems_of_vote(step: StepPlan, vote: MockedVote | None) -> list[str]:
+    """Return why a mock is no vote about the step."""
+    if vote is None:
+        return [f"the mock of {step.name!r} is no vote, and the step waits for a person: write mock.decided(...)"]
+    if step.wait is None or step.wait.get("on") != "person":
+        return [f"the mock of {step.name!r} is a vote of a person, and the step waits for none"]
+    form = step.wait["form"] or {"type": "object", "additionalProperties": False}
+    if not vote.approved:
+        form = {key: value for key, value in form.items() if key != "required"}
+    return [f"the vote mocked for {step.name!r} does not fit its form: {m}" for m in check_result(form, vote.form)]

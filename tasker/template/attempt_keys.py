@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasker.template.effects import EFFECTS, IDEMPOTENT
 from tasker.template.mapping import Key, Mapping
 from tasker.template.names import MAX_NAME, NAME, NAME_RULE
+from tasker.template.times import DataPlace, Duration
 from tasker.template.value_kinds import Choice, Number, Text
 
 EXECUTION = Mapping(
@@ -55,3 +56,34 @@ EFFECT = Key(
     "(`once`), or it is part of the transaction that completes the step (`transactional`).",
     default=IDEMPOTENT,
 )
+
+MEMOIZE = Key(
+    "memoize",
+    Mapping(
+        "`memoize`",
+        (
+            Key(
+                "key",
+                DataPlace(),
+                "The place of a value on which alone the result depends: `input.customer.id`, `steps.quote.id`; "
+                "without it everything that the handler reads.",
+            ),
+            Key("ttl", Duration(), "How long a stored result stands for calls of the handler.", required=True),
+        ),
+    ),
+    "Uses a stored result in place of a call of the handler; only with `effect: pure`.",
+)
+
+ATTEMPTS_OF_STEPS = (
+    Key("execution", EXECUTION, "Where the handler runs."),
+    EFFECT,
+    MEMOIZE,
+    Key(
+        "on_worker_lost",
+        Choice(("retry", "fail")),
+        "What happens when the worker dies while the handler runs; `fail` for a step that must not run twice.",
+        default="retry",
+    ),
+    Key("circuit_breaker", CIRCUIT_BREAKER, "Puts the step off while its handler keeps failing, without an attempt."),
+)
+"""Keys of a step that say how its attempts run."""

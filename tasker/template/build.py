@@ -100,6 +100,7 @@ def _step(
         memory_mb=values.get("execution", {}).get("memory_mb"),
         on_worker_lost="fail" if values.get("effect") == ONCE else values.get("on_worker_lost", "retry"),
         effect=values.get("effect"),
+        memoize=_memoize(values.get("memoize")),
         on_failure=draft.on_failure,
         run_on_failure=draft.run_on_failure,
         handles=draft.handles,
@@ -178,6 +179,10 @@ def _limit_of_tasks(names: tuple[str, str], values: Mapping[str, Any] | None) ->
         return None
     name = f"task {'/'.join(names)}"
     return StepLimit(name, values.get("key"), values["limit"], on_limit=values.get("on_limit", "wait"))
+
+
+def _memoize(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if values is None else {"key": values.get("key"), "ttl_seconds": values["ttl"]}
 
 
 def _debounce(values: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -50,7 +50,7 @@ def steps_evaluated_below(plan: Plan) -> dict[str, tuple[StepPlan, ...]]:
     """
     below: dict[str, tuple[StepPlan, ...]] = {}
     for step in plan.steps:
-        if step.has_handler or len(step.depends_on) != 1 or step.publishes_events or _waits(step):
+        if step.has_handler or len(step.depends_on) != 1 or step.publishes_events or _waits(plan, step):
             continue
         parent = plan.by_name[step.depends_on[0]]
         if not parent.type.expands and not parent.type.is_pattern:
@@ -69,8 +69,8 @@ def steps_in_chains(plan: Plan) -> dict[str, StepPlan]:
         below = plan.dependents[step.name]
         if len(below) != 1 or not _may_be_in_chain(step) or not _may_be_in_chain(following := plan.by_name[below[0]]):
             continue
-        plain = following.on_failure == FAIL_TASK and following.circuit_breaker is None
-        if plain and len(following.depends_on) == 1 and not following.publishes_events and not _waits(following):
+        tells = following.publishes_events or following.circuit_breaker is not None
+        if len(following.depends_on) == 1 and not tells and not _waits(plan, following):
             chains[step.name] = following
     return chains
 
@@ -79,7 +79,14 @@ def _may_be_in_chain(step: StepPlan) -> bool:
     return step.effect in (None, PURE) and step.has_handler and step.type is DEFAULT and step.for_each is None
 
 
-def _waits(step: StepPlan) -> bool:
-    return step.wait is not None or bool(
-        step.delay_seconds or step.not_before or step.limits or step.requires or step.slots > 1
-    )
+def _waits(plan: Plan, step: StepPlan) -> bool:
+    return has_gates(plan, step) or bool(step.requires or step.slots > 1)
+
+
+def has_gates(plan: Plan, step: StepPlan) -> bool:
+    """Return True if the database has rules about the start or the end of the step (`tasker.gates_of`).
+
+    It refuses to store such a step together with the result above it.
+    """
+    of_step = step.wait is not None or step.at_rest or step.on_failure != FAIL_TASK
+    return plan.concurrency is not None or of_step or bool(step.delay_seconds or step.not_before or step.limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasker.template.attempt_keys import CIRCUIT_BREAKER, EFFECT, EXECUTION
+from tasker.template.attempt_keys import ATTEMPTS_OF_STEPS
 from tasker.template.child_keys import CHILD_KEYS
 from tasker.template.condition_keys import CONDITION_KEYS
 from tasker.template.failure_keys import FAILURES_OF_STEPS, FAILURES_OF_TEMPLATES
@@ -263,17 +263,7 @@ STEP = Mapping(
             "What undoes the effect of the step, if it is complete when the task is compensated.",
         ),
         *NEEDS_OF_WORKERS,
-        Key("execution", EXECUTION, "Where the handler runs."),
-        EFFECT,
-        Key(
-            "on_worker_lost",
-            Choice(("retry", "fail")),
-            "What happens when the worker dies while the handler runs; `fail` for a step that must not run twice.",
-            default="retry",
-        ),
-        Key(
-            "circuit_breaker", CIRCUIT_BREAKER, "Puts the step off while its handler keeps failing, without an attempt."
-        ),
+        *ATTEMPTS_OF_STEPS,
         Key("publishes_events", ListOf(PUBLISHED_EVENT), "Events that the outcome of the step publishes."),
         Key("batch_config", BATCH, "Advice for batch workers, given to each instance."),
         Key("result_schema", SchemaKey(), "JSON Schema that the handler's result must fit."),

@@ -98,6 +98,13 @@ def _step(step: StepPlan, plan: Plan) -> dict[str, Any]:
             "execution": _without_empty({"mode": step.execution, "memory_mb": step.memory_mb}),
             "on_worker_lost": step.on_worker_lost if step.has_handler else None,
             "effect": step.effect,
+            "memoize": step.memoize
+            and _without_empty(
+                {
+                    "key": step.memoize["key"] and place_text(step.memoize["key"]),
+                    "ttl": duration_text(step.memoize["ttl_seconds"]),
+                }
+            ),
             "circuit_breaker": _without_empty(asdict(step.circuit_breaker)) if step.circuit_breaker else None,
             "publishes_events": [dict(event) for event in step.publishes_events],
             "batch_config": _without_empty(asdict(step.batch)) if step.batch and each is None else None,

@@ -178,6 +178,8 @@ class StepPlan:
     """`retry` or `fail`: reaction to a worker that died after the handler had started."""
     effect: str | None = None
     """What a second execution would do (`tasker.template.effects`); None: what the handler declares, or nothing."""
+    memoize: Mapping[str, Any] | None = None
+    """Stored results that stand for calls of the handler: `{key, ttl_seconds}`; None: each attempt calls it."""
     on_failure: str = "fail_task"
     """What happens to the task when the step fails for good (`tasker.template.failure_words`)."""
     run_on_failure: str | None = None

@@ -115,7 +115,6 @@ REASONS: Final[Mapping[str, Reason]] = {
         "waits for a person: {approvals} of {quorum} approved[, {rejections} rejected][; may decide: {approvers}]"
         "[; until {due_at}]",
         "it ends with the decision: tasker approval decide {task} {step} --approve{db}",
-        needs_somebody=True,
     ),
     "waits_task": Reason(
         "waits for {left} of {total} child tasks[; {running} run][; {failed} failed, {tolerated} tolerated]",

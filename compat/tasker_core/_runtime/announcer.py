@@ -121,7 +121,8 @@ class _Watched:
 
     def __init__(self, writes: ClaimWrites, observer: StepAnnouncer) -> None:
         self._observer, self._writes = observer, writes
-        self.begin, self.lock, self.children = writes.begin, writes.lock, writes.children
+        self.begin, self.lock = writes.begin, writes.lock
+        self.memo, self.children = writes.memo, writes.children
 
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         saved = await self._writes.save(attempt, position)

@@ -55,7 +55,7 @@ grant update on tasker.dlq_replays, tasker.dlq_replay_items to {worker}, {orches
 -- Only workers run handlers. Every process that matches an event stores it for the handler that waits for it.
 grant insert, update on tasker.step_checkpoints to {worker}, {orchestrator}, {api};
 grant insert, update on tasker.step_progress to {worker};
-grant insert, update, delete on tasker.locks to {worker}, {orchestrator};   -- sweeps prune them
+grant insert, update, delete on tasker.locks, tasker.memos to {worker}, {orchestrator};   -- sweeps prune them
 grant insert on tasker.step_logs to {worker};
 grant insert, update on tasker.flow_turns to {worker};   -- claims in fair namespaces
 
@@ -106,7 +106,8 @@ grant select on tasker.task_namespaces, tasker.named_tasks, tasker.named_steps, 
   tasker.template_edges, tasker.tasks, tasker.workflow_steps, tasker.dynamic_edges, tasker.task_moves,
   tasker.step_moves, tasker.timers,
   tasker.enqueue_counters, tasker.workers, tasker.pauses, tasker.unserved_steps, tasker.repairs, tasker.turns,
-  tasker.dlq_counters, tasker.compensation_counters, tasker.dlq_replays, tasker.schema_scripts, tasker.staleness_settings,
+  tasker.dlq_counters, tasker.compensation_counters, tasker.dlq_replays,
+  tasker.schema_scripts, tasker.staleness_settings,
   tasker.workflow_step_edges, tasker.task_transitions,
   tasker.workflow_step_transitions, tasker.task_transition_log, tasker.step_transition_log,
   tasker.v_dlq_dashboard,

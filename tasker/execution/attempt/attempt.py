@@ -75,6 +75,10 @@ class ClaimWrites(Protocol):
         """Return a page of the child tasks of a step of the task (`tasker.children_v1`)."""
         ...
 
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Recall or remember a result of the step; return the answer of `tasker.ACTION_memo_v1`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:

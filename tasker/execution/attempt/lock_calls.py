@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tasker.execution.attempt.attempt import Attempt
 
 AskForLock = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-LOCK_ACTIONS = ("take", "renew", "release")
 
 
 class WorkerLocks:

@@ -36,6 +36,7 @@ from tasker.execution.attempt.breaker_permit import BreakerPermit
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.checkpoints import CheckpointProgress, save
 from tasker.execution.attempt.forked_copies import guard_forked_loop
+from tasker.execution.attempt.memos import memoized
 from tasker.execution.attempt.settle import (
     TIMED_OUT,
     OutcomeRedactor,
@@ -43,13 +44,12 @@ from tasker.execution.attempt.settle import (
     interrupted,
     isolate_failure,
     make_storable,
-    mode_mismatch,
     past_deadline,
     role_mismatch,
     too_near,
 )
 from tasker.execution.attempt.slot_share import several_slots
-from tasker.execution.modes.event_loop import run_async
+from tasker.execution.modes.event_loop import refuse_plain_function, run_async
 from tasker.execution.modes.threads import ThreadExecutor
 from tasker.handlers.claims import Claim, Failure, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
@@ -126,12 +126,9 @@ class AttemptRunner:
 
     def effect_of(self, plan: Plan, step: StepPlan) -> str | None:
         """Return the effect of a step: that of the template, or what its handler declares here."""
-        if step.effect is not None:
-            return step.effect
-        try:
-            return self._registry.of_step(step, plan.id).effect
-        except ResolutionError:
-            return None
+        with contextlib.suppress(ResolutionError):
+            return step.effect or self._registry.of_step(step, plan.id).effect
+        return None
 
     @property
     def leaked_threads(self) -> int:
@@ -275,7 +272,8 @@ class AttemptRunner:
         mode = self._mode(attempt, handler)
         if attempt.step.for_each is not None:
             return await self._call_for_items(attempt, attempt.step.for_each, handler, mode)
-        return await self._call_again(attempt, handler, mode)
+        call = partial(self._call_again, attempt, handler, mode)
+        return await (call() if attempt.step.memoize is None else memoized(attempt, attempt.step.memoize, call))
 
     async def _call_for_items(
         self, attempt: Attempt, each: ForEach, handler: ResolvedHandler, mode: HandlerExecutor
@@ -333,7 +331,7 @@ class AttemptRunner:
     def _chosen_mode(self, attempt: Attempt, handler: ResolvedHandler) -> HandlerExecutor:
         match attempt.step.execution or handler.kind:
             case "async":
-                return run_async if handler.kind == "async" else _not_async
+                return run_async if handler.kind == "async" else refuse_plain_function
             case "process":
                 return self._in_subprocess
             case _:
@@ -389,10 +387,6 @@ class AttemptRunner:
             self._idle.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), limit)
-
-
-async def _not_async(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
-    return mode_mismatch(handler.name)
 
 
 def _needs_isolation(attempt: Attempt, handler: ResolvedHandler) -> bool:

@@ -20,6 +20,7 @@ from tasker.db.handler_transaction import (
     HandlerTransaction,
     begin,
     complete,
+    open_transaction,
     own_source,
 )
 from tasker.engine.exchange import AdvanceResult, CompletingWorker, PreparedWrite, Result
@@ -29,9 +30,14 @@ from tasker.execution.attempt.settle import settle_return_value
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success
 
 if TYPE_CHECKING:
+    from tasker.db.django_transaction import DjangoTransaction
     from tasker.execution.attempt.attempt import Attempt
     from tasker.handlers.context import StepContext
     from tasker.handlers.registry.invocation import ResolvedHandler
+
+
+PREPARE_SECONDS = 30
+"""Longest wait of a thread for the events of its result; it has a transaction open, and the worker may have ended."""
 
 
 class StepTransactions(Protocol):
@@ -91,7 +97,7 @@ class AttemptTransaction:
             context.enter(transaction.handle)
             ending = self._settled(self._handler.call(context), events)
             if isinstance(ending, Success) and not self._attempt.cancel.is_set():
-                write = asyncio.run_coroutine_threadsafe(self._prepared(ending), self._loop).result()
+                write = asyncio.run_coroutine_threadsafe(self._prepared(ending), self._loop).result(PREPARE_SECONDS)
                 answer = transaction.run(self._statements(write))
                 if self._is_accepted(write, answer):
                     try:
@@ -168,9 +174,9 @@ class AttemptTransaction:
         return step not in advanced.verdicts
 
     @contextmanager
-    def _opened(self) -> Iterator[HandlerTransaction]:
+    def _opened(self) -> Iterator[HandlerTransaction | DjangoTransaction]:
         claim = self._attempt.claim
-        transaction = HandlerTransaction(self._source(asynchronous=False))
+        transaction = open_transaction(self._source(asynchronous=False))
         try:
             transaction.run(begin(claim.step_uuid, claim.token))
             yield transaction

@@ -6,7 +6,7 @@ import asyncio
 
 from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, Ending, UnreportedEnd
 from tasker.execution.attempt.call import call_async
-from tasker.execution.attempt.settle import timed_out
+from tasker.execution.attempt.settle import mode_mismatch, timed_out
 from tasker.handlers.claims import Failure
 from tasker.handlers.registry.invocation import ResolvedHandler
 
@@ -30,6 +30,11 @@ async def run_async(attempt: Attempt, handler: ResolvedHandler, limit: float) ->
         watch.close()
     await watch.take_back()
     return timed_out(limit, handler.name) if watch.expired else ending
+
+
+async def refuse_plain_function(attempt: Attempt, handler: ResolvedHandler, limit: float) -> Ending:
+    """Return the failure of a plain function that was to run on the event loop."""
+    return mode_mismatch(handler.name)
 
 
 class _Watch:

@@ -245,3 +245,7 @@ class InTheParent:
         """Raise `UsageError`: a child process has no connection."""
         hint = "write `execution: thread`, or an async handler"
         raise UsageError("a handler in a child process cannot read child tasks", hint=hint)
+
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `NotImplementedError`: the parent has looked before it started the child."""
+        raise NotImplementedError("the parent looks for stored results")

@@ -37,7 +37,7 @@ def where_permitted(caller: AuthenticatedCaller, permission: Permission, request
 async def list_approvals(request: Request, mine: bool, **which: Any) -> Sequence[Approval]:
     caller = caller_of(request)
     where = namespaces_of(request) if mine else where_permitted(caller, Permission.TASKS_LIST, request)
-    approver = approver_of(request) if mine else None
+    approver = approver_of(request) if mine and caller.known else None  # an unknown one may be anybody
     tenants = tenants_of(request)
     return await program_of(request).approvals.list(approver=approver, namespaces=where, tenants=tenants, **which)
 

@@ -40,6 +40,7 @@ RULES_OF_STEPS: tuple[Callable[[DependencyGraph], None], ...] = (
     times.each_limit_once,
     failures.branches_exist,
     effects.keys_fit_the_effect,
+    effects.results_may_be_stored,
     waits.waits_have_an_end,
 )
 

@@ -22,6 +22,7 @@ OF_HANDLERS = (
     "execution",
     "on_worker_lost",
     "effect",
+    "memoize",
     "circuit_breaker",
 )
 """Keys that have no effect on a step without a handler."""

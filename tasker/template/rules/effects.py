@@ -18,6 +18,21 @@ def keys_fit_the_effect(graph: DependencyGraph) -> None:
             check(step)
 
 
+def results_may_be_stored(graph: DependencyGraph) -> None:
+    """Check that `memoize` belongs to a pure step with one instance, and has a time to live."""
+    for step in graph.steps.values():
+        if step.made_for is not None or (memoize := step.values.get("memoize")) is None:
+            continue
+        if step.values.get("effect") != PURE:
+            message = f"`{step.name}` has `memoize`, and a stored result replaces only a computation"
+            step.report("T200", message, step.location("memoize"), "add `effect: pure` if the handler only computes")
+        if "for_each" in step.values or (step.type is not None and step.type.is_pattern):
+            message = f"`{step.name}` has an instance for each part of its work, and `memoize` is for one result"
+            step.report("T201", message, step.location("memoize"), "remove it, or memoize the step above")
+        if memoize.get("ttl") == 0:
+            step.report("T203", "a `ttl` of 0s stores nothing", step.location("memoize", "ttl"), "write a duration")
+
+
 def _check_once(step: StepDraft) -> None:
     hint = "remove it; after an unknown outcome an operator decides (`tasker task step complete` or `reset`)"
     if step.reading.has(*step.path, "retry"):
@@ -44,6 +59,9 @@ def _check_transactional(step: StepDraft) -> None:
 
 
 def _check_pure(step: StepDraft) -> None:
+    if step.reading.has(*step.path, "compensate"):
+        message = f"`{step.name}` is pure, so there is nothing to undo"
+        step.report("T223", message, step.reading.key(*step.path, "compensate"), "remove it, or write another `effect`")
     for number, event in enumerate(step.values.get("publishes_events", ())):
         if isinstance(event, Mapping) and event.get("delivery_mode") == "fast":
             message = f"`{step.name}` may run more often than it completes, and each run would publish the event"

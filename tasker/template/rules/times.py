@@ -18,6 +18,7 @@ PLACES: Final = (
     ("T116", ("concurrency", "key")),
     ("T116", ("rate_limit", "key")),
     ("T116", ("key",)),
+    ("T202", ("memoize", "key")),
 )
 
 

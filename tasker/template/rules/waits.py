@@ -12,6 +12,7 @@ from tasker.template.wait_keys import KINDS_OF_KEYS, NEVER, TYPES
 
 WITHOUT_WORKER: Final = (
     *("handler", "inputs", "result_schema", "retry", "timeout_seconds", "execution", "on_worker_lost", "effect"),
+    "memoize",
     *("circuit_breaker", "lifecycle", "system_dependency"),
     *("concurrency", "rate_limit", "limits", "requires", "slots"),
 )

@@ -140,6 +140,7 @@ def test_wait_of_a_handler_is_explained(database_url: str) -> None:
         ({"event": "no spaces"}, "event: expected a name such as payment.settled, got 'no spaces'"),
         ({"key": "k" * 201}, "key: expected text of at most 200 characters, got 'kkk"),
         ({"timeout": "soon"}, "timeout: expected a duration such as 90s"),
+        ({"timeout": 0}, "timeout: expected a duration above 0s, or `never`"),
         ({"on_timeout": "skip"}, "on_timeout: expected 'fail' or 'continue', got 'skip'"),
         ({"state": [1]}, "state: expected keys and values, got [1]"),
         ({"schema": {"type": "number of sorts"}}, "schema: not a JSON Schema: "),

@@ -140,6 +140,13 @@ def test_rows_and_completion_are_one_commit(url: str, kind: str, handler: Any, s
     assert value(url, f"select (select xmin from public.entry) = ({written})"), "one transaction wrote both"
 
 
+def test_connections_of_a_pool_come_back_as_they_were(url: str) -> None:
+    with psycopg_pool.ConnectionPool(url, kwargs={"autocommit": True}, min_size=1, max_size=1, open=True) as pool:
+        assert run(url, post, pool).status == "complete"
+        with pool.connection() as connection:
+            assert connection.autocommit
+
+
 class OfClass(StepHandler):
     handler_name = "post"
 

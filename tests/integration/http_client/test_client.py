@@ -15,6 +15,7 @@ from tasker.cli.remote.http_fleet import HttpFleet
 from tasker.client import HttpClient, SyncHttpClient, Task
 from tasker.client.calls.tasks import TaskCalls
 from tasker.errors import (
+    ApprovalNotFound,
     DeadLetterNotFound,
     DuplicateTask,
     InputInvalid,
@@ -206,12 +207,16 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
         client.list_events(limit=1),
         client.send_event("shop", "paid", {"amount": 1}),
         client.list_incoming_events(namespace="shop"),
+        client.list_approvals(mine=False, namespace="shop"),
+        client.get_approval(NOBODY, "check"),
+        client.decide_approval(NOBODY, "check", "approved", form={"a": 1}),
+        client.make_approval_link(NOBODY, "check", "ann"),
         client.list_event_subscribers(),
         client.replay_events("nobody", after=0),
         client.doctor(),
     ]
     for call in calls:
-        with contextlib.suppress(DeadLetterNotFound, StateMachineError, UsageError):
+        with contextlib.suppress(ApprovalNotFound, DeadLetterNotFound, StateMachineError, UsageError):
             await call
     async for _ in client.stream(task.task_uuid):
         break
@@ -222,6 +227,9 @@ async def test_every_route_has_a_method(client: HttpClient, http_server: HttpSer
     plain = {(method, path.replace("{dlq_entry_uuid}", "{uuid}")) for method, path in routes}
     plain = {(method, path.replace("{replay_uuid}", "{uuid}")) for method, path in plain}
     plain = {(method, path.replace("/dlq/task/{task_uuid}", "/dlq/task/{uuid}")) for method, path in plain}
+    plain = {
+        (method, path.replace("/approvals/{task_uuid}/{step}", "/approvals/{uuid}/check")) for method, path in plain
+    }
     plain = {(method, path.replace("/{template}/{name}", "/{name}/nightly")) for method, path in plain}
     assert plain - seen == set()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -24,6 +26,7 @@ from tasker.db.roles import KINDS
 from tasker.engine.calls import Engine
 from tasker.engine.plans import PlanStore
 from tasker.errors import StateMachineError, TemplateError
+from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.messaging.backends import load_backend
 from tasker.messaging.listening_modes import DeploymentMode
 from tasker.messaging.service import MessagingService
@@ -31,6 +34,7 @@ from tasker.services.operators.pauses import PauseTarget
 from tasker.services.schedule_firing import ScheduleFiring
 from tasker.services.submission.submit import DraftFactory, Submission, SubmissionResult
 from tasker.settings.retention import RetentionRule
+from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
 from tests.integration.process.programs import plan, registry, settings
@@ -48,14 +52,14 @@ REFUSED = {
     ],
     "orchestrator": [
         "insert into tasker.templates default values",
-        "insert into tasker.step_checkpoints default values",
+        "insert into tasker.step_logs default values",
         "drop function tasker.now()",
     ],
     "api": [
         "delete from tasker.tasks",
         "delete from tasker.step_moves",
         "insert into tasker.workers default values",
-        "insert into tasker.step_checkpoints default values",
+        "insert into tasker.step_logs default values",
     ],
     "exporter": [
         "select context from tasker.task_details",
@@ -160,6 +164,33 @@ async def test_a_task_runs_with_each_process_under_its_role(urls: dict[str, str]
     async with tasker.App(urls["orchestrator"], work=False, configuration=UNCONFIGURED) as app:
         old = await app.retention.prune([RetentionRule(completed_days=1, failed_days=1)])
         assert sum(each.tasks for each in old) == 2
+
+
+@pytest.mark.parametrize("kind", ["orchestrator", "api"])
+async def test_other_roles_match_the_event_of_a_handler_that_waits(urls: dict[str, str], kind: str) -> None:
+    @step_handler("waits")
+    def waits(context: Any) -> dict[str, Any]:
+        if context.event is None:
+            context.again_when("paid", timeout="1h", state={"seen": True})
+        with context.lock("account"):
+            return {"paid": context.event.payload["amount"], **context.state}
+
+    handlers = HandlerRegistry()
+    handlers.register("waits", waits)
+    (waiting,) = compile_text(
+        "name: waits\nnamespace: ears\nversion: 1.0.0\nsteps: [{name: wait, handler: waits}]"
+    ).plans
+    async with (
+        tasker.App(urls["worker"], registry=handlers, configuration=UNCONFIGURED) as worker,
+        tasker.App(urls[kind], work=False, configuration=UNCONFIGURED) as other,
+    ):
+        task = (await worker.submit(waiting, {})).task_uuid
+        while (await worker.tasks.report(task)).waiting_for != ["event"]:
+            await asyncio.sleep(0.01)
+        assert (await other.send_event("ears", "paid", {"amount": 5})).matched == 1
+        report = await worker.wait(task, timeout=60)
+
+    assert report.steps["wait"].result == {"paid": 5, "seen": True}
 
 
 def test_only_the_role_of_orchestrators_prunes_events(urls: dict[str, str]) -> None:

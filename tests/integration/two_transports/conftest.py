@@ -38,7 +38,7 @@ MOVING = re.compile(
     r"health +[\d.]+ of 1|throughput .*|over for \S+( \S+)?|\b(\d+ [dm] )?\d+(\.\d+)? ?(ms|s|min|h)\b( ago| \d+ m\b)?|"
     r'"(oldest|mean|max|task|step|\w+_duration)_seconds": [\d.]+|"system_health_score": [\d.]+|'
     r'"next_cursor": "\w+={0,2}"|\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}\b|'
-    r'"(mean|p95)_ms": \d+|"pid": \d+|worker [0-9a-f]{8}\b|'
+    r'takes: [\d.]+|"(mean|p95)_ms": \d+|"pid": \d+|worker [0-9a-f]{8}\b|'
     r'"(submitted|failed_attempts)": \d+|in the last minute .*|'
     r'"(beat_age|lease_left|duration|execution_time)_ms": -?[\d.]+|'
     r'"((time_in_state|task_age)_minutes|minutes_in_dlq|priority_score|health|(tasks|steps)_per_hour)": -?[\d.]+|'

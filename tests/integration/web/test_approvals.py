@@ -157,6 +157,12 @@ async def test_a_person_decides_on_the_page(app: tasker.App, persons: Site, aske
     assert (vote.by, vote.via, vote.form, vote.comment) == ("ann", "page", {"cost_center": "travel"}, "fine")
 
 
+async def test_the_page_of_the_task_leads_to_the_decision(app: tasker.App, site: Site, asked: str) -> None:
+    text = await site.text(f"tasks/{asked}", step="approve")
+    assert f'href="/ui/approvals/{asked}/approve">Decide</a>' in text
+    assert "waits for a person: 0 of 2 approved; may decide: ann, bob, approvals:finance; until" in text
+
+
 async def test_a_server_without_authentication_asks_for_a_name(app: tasker.App, site: Site, asked: str) -> None:
     assert 'name="actor" required' in await site.text(f"approvals/{asked}/approve")
     assert "your name is missing" in (await site.post(f"approvals/{asked}/approve", **FORM)).text

@@ -53,6 +53,9 @@ class Saver:
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
+    async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {}
+
     async def save(self, attempt: Attempt, position: Checkpoint) -> Mapping[str, Any] | None:
         if self.instead is not None:
             return await self.instead(position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,13 @@ import pytest
 import yaml
 
 from tasker.errors import TaskerError
+from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.services.workflows.files import load_workflows
+from tasker.services.workflows.handlers import Workflow, load_handlers
 from tasker.simulation.coverage import Coverage
+from tasker.simulation.outcome import SimulatedRun
 from tasker.simulation.scenarios import Case, read_scenarios
-from tasker.simulation.simulate import simulate, workflow_of
+from tasker.simulation.simulate import simulate
 from tasker.template.compile import compile_text
 from tasker.template.plan import Plan
 
@@ -29,23 +33,41 @@ def cases_of(example: str) -> tuple[Case, ...]:
     return tuple(case for file in files for case in read_scenarios(file))
 
 
-def differences(plan: Plan, case: Case) -> list[str]:
+def run_of(plans: Sequence[Plan], case: Case, handlers: HandlerRegistry | None) -> SimulatedRun:
+    plan = next(plan for plan in plans if case.template_name in (None, plan.name))
+    others = [other for other in plans if other is not plan]
+    return simulate(plan, case.values, case.mocks, at=case.at, handlers=handlers, templates=others)
+
+
+def differences(plans: Sequence[Plan], case: Case, handlers: HandlerRegistry | None) -> list[str]:
     try:
-        return case.differences(simulate(plan, case.values, case.mocks, at=case.at))
+        return case.differences(run_of(plans, case, handlers))
     except TaskerError as error:
         return [error.message]
+
+
+@cache
+def workflows_of(example: str) -> tuple[Workflow, ...]:
+    return tuple(load_workflows(WORKFLOWS / example))
+
+
+@cache
+def handlers_of(example: str) -> HandlerRegistry | None:
+    if not any(case.real for case in cases_of(example)):
+        return None
+    return load_handlers([WORKFLOWS / example / "handlers.py"])  # for every template, also a changed one
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_scenarios_of_an_example_pass_and_cover_its_graph(example: str) -> None:
     assert cases_of(example), f"workflows/{example} has no scenarios: see docs/testing-workflows.md"
-    workflow = workflow_of(WORKFLOWS / example)
-    coverage = Coverage(workflow.plan, workflow.lines)
+    workflows = workflows_of(example)
+    coverages = {each.plan.name: Coverage(each.plan, each.lines) for each in workflows}
     for case in cases_of(example):
-        run = simulate(workflow.plan, case.values, case.mocks, at=case.at)
+        run = run_of([each.plan for each in workflows], case, handlers_of(example))
         assert case.differences(run) == [], case.name
-        coverage.shown |= run.covered()
-    assert coverage.missing == []
+        coverages[run.plan.name].shown |= run.covered()
+    assert [item for coverage in coverages.values() for item in coverage.missing] == []
 
 
 def mutants(document: Document) -> Iterator[tuple[str, Document]]:
@@ -99,10 +121,13 @@ def changed(document: Document, number: int, key: str, value: Any) -> Document:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_scenarios_of_an_example_notice_what_is_taken_away(example: str) -> None:
-    document = yaml.safe_load((WORKFLOWS / example / "workflow.yaml").read_text())
-    survivors = []
-    for what, mutant in mutants(document):
-        compiled = compile_text(yaml.safe_dump(mutant, sort_keys=False))
-        if compiled.ok and not any(differences(compiled.plans[0], case) for case in cases_of(example)):
-            survivors.append(what)
+    text = (WORKFLOWS / example / "workflow.yaml").read_text()
+    documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+    handlers, survivors = handlers_of(example), []
+    for number, document in enumerate(documents):
+        for what, mutant in mutants(document):
+            changed_documents = [*documents[:number], mutant, *documents[number + 1 :]]
+            compiled = compile_text(yaml.dump_all(changed_documents, Dumper=yaml.CSafeDumper, sort_keys=False))
+            noticed = not compiled.ok or any(differences(compiled.plans, case, handlers) for case in cases_of(example))
+            survivors += [] if noticed else [what]
     assert survivors == []

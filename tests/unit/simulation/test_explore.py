@@ -34,6 +34,7 @@ SIMULATED = {
 }
 """Fields of plans and steps that a simulated run follows."""
 OF_OTHERS = {
+    "memoize",
     *("requires", "slots", "execution", "memory_mb", "concurrency", "priority"),
     *(
         "debounce",

@@ -38,7 +38,8 @@ def test_open_breaker_defers_attempts_without_using_them() -> None:
 
 def test_permanent_failures_do_not_open_a_breaker() -> None:
     breaker = "circuit_breaker: {name: api, failure_threshold: 1, timeout_seconds: 60, success_threshold: 1}"
-    steps = [f"{{name: {name}, handler: n.{name}, on_failure: continue, {breaker}}}" for name in ("a", "b")]
+    first = f"{{name: a, handler: n.a, on_failure: continue, {breaker}}}"
+    steps = (first, f"{{name: b, handler: n.b, dependencies: [a], {breaker}}}")
     run = simulate(plan_with(*steps), {}, {"a": mock.fails(retryable=False), "b": mock.result({}, takes="1s")})
     assert run.duration_ms == 1_000
 

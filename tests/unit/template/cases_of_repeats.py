@@ -40,6 +40,12 @@ REPEATS = (
         of("effect: pure, publishes_events: [{name: a.b}]"),
     ),
     Case(
+        "T223",
+        steps("- {name: a, handler: h, effect: pure, «compensate»: {handler: u}}") + "on_failure: compensate\n",
+        "nothing to undo",
+        steps("- {name: a, handler: h, effect: once, compensate: {handler: u}}") + "on_failure: compensate\n",
+    ),
+    Case(
         "T224",
         steps("- {name: a, handler: h, effect: «transactional», for_each: '[1, 2]'}"),
         "several items",
@@ -56,5 +62,24 @@ REPEATS = (
             "- {name: a, handler: h, type: decision, effect: once}\n"
             "- {name: b, handler: h, dependencies: [a], effect: transactional}"
         ),
+    ),
+    Case("T200", of("effect: idempotent, memoize: «{ttl: 1h}»"), "pure", of("effect: pure, memoize: {ttl: 1h}")),
+    Case(
+        "T201",
+        steps("- {name: a, handler: h, effect: pure, memoize: «{ttl: 1h}», for_each: '[1, 2]'}"),
+        "each part",
+        steps("- {name: a, handler: h, effect: pure, for_each: '[1, 2]'}"),
+    ),
+    Case(
+        "T202",
+        of("effect: pure, memoize: {ttl: 1h, key: «steps.c.id»}"),
+        "not a step above",
+        of("effect: pure, memoize: {ttl: 1h, key: input.id}"),
+    ),
+    Case(
+        "T203",
+        of("effect: pure, memoize: {ttl: «0s»}"),
+        "stores nothing",
+        of("effect: pure, memoize: {ttl: 1s}"),
     ),
 )

@@ -83,6 +83,7 @@ def test_every_key_arrives_in_the_plan() -> None:
         "fail",
     )
     assert charge.effect == "idempotent"
+    assert plan.by_name["confirm"].memoize == {"key": {"input": ["order_id"]}, "ttl_seconds": 3600.0}
     assert charge.circuit_breaker == StepBreaker(3, 20.0, 1, "payment_gateway")
     assert plan.by_name["split"].circuit_breaker is None
     assert (charge.delay_seconds, plan.expires_in_seconds, plan.deadline_seconds) == (5400, 172_800, 432_000)

@@ -659,6 +659,19 @@ create table tasker.locks (
 ) with (fillfactor = 50);
 create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
 
+-- Results of pure steps that later steps with the same key use in place of a call (`memoize`).
+create table tasker.memos (
+  template_id int not null,               -- these two: the step of a version of a template
+  ordinal     int not null,
+  key         text not null,              -- hash of what the result depends on
+  result      jsonb not null,
+  task_uuid   uuid not null,              -- that computed it
+  stored_at   timestamptz not null,
+  expires_at  timestamptz not null,
+  primary key (template_id, ordinal, key)
+);
+create index memos_by_expiry on tasker.memos (expires_at);   -- prune_memos_v1
+
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by
 -- them.
 create table tasker.step_logs (

@@ -285,8 +285,7 @@ order by w.task, h.after, h.kind desc, h.step, h.sort_key
 -- name: kept
 -- Further data of a step beside its result: the batch assigned to it, its checkpoint and the time of that,
 -- each null if absent.
-select i.inputs, nullif(k.checkpoint - '{events,again}'::text[], '{}'),
-  case when k.checkpoint ? 'cursor' then k.updated_at end
+select i.inputs, nullif(k.checkpoint - '{events,again}'::text[], '{}'), k.updated_at
 from tasker.workflow_steps s
 left join tasker.step_inputs i using (workflow_step_uuid)
 left join tasker.step_checkpoints k using (workflow_step_uuid)
@@ -395,7 +394,6 @@ where t.task_uuid = any (%(tasks)s::uuid[])
 
 -- name: completed_by_claim
 -- A row if this claim has completed its step; a transaction that is about to do so is waited for.
-select 1 from (
-  select x.state, x.claim_token from tasker.workflow_steps x where x.workflow_step_uuid = %(step)s
-  for no key update) s
+select 1 from (select x.state, x.claim_token from tasker.workflow_steps x
+  where x.workflow_step_uuid = %(step)s for no key update) s
 where s.claim_token = %(token)s and s.state = 'complete'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.engine.explain.conftest import Told, at_work
+from tests.integration.engine.protocol.test_approvals import persons
 from tests.support.engine_fixture import ok
 from tests.support.random_plans import Spec
 
@@ -35,3 +36,16 @@ def test_a_wait_for_an_event_says_which_and_what_did_not_fit(told: Told) -> None
     assert told.sentence(task, "b").endswith("; the payloads of 1 did not fit, the last because $: too short")
     remedy = told.one(task, "b").remedy()
     assert f"tasker events send {told.lab.namespace} payment.settled --key 7 --payload" in remedy
+
+
+def test_an_approval_says_how_many_are_missing_and_who_may_decide(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    wait = persons(quorum=2, subjects=["bob", "ann"], permissions=["approvals:finance"], for_seconds=7200)
+    task = told.lab.submit_one(told.lab.plan(Spec("b", wait=wait)))
+    told.lab.one.call("due", told.lab.one.args())
+    said = "waits for a person: {} of 2 approved; may decide: ann, bob, approvals:finance; until 14:00:00"
+
+    assert told.sentence(task, "b") == said.format(0)
+    told.lab.one.call("decide", told.lab.one.args(task=task, step="b", by="ann", decision="approved", via="api"))
+    assert told.sentence(task, "b") == said.format(1)
+    assert f"tasker approval decide {task} b --approve" in told.one(task, "b").remedy()

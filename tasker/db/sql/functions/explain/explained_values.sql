@@ -29,7 +29,7 @@ language sql stable as $$
       select jsonb_build_object('due_at', s.due_at, 'quorum', ts.wait->'quorum',
         'approvals', count(*) filter (where v.decision = 'approved'),
         'rejections', nullif(count(*) filter (where v.decision = 'rejected'), 0),
-        'approvers', nullif(concat_ws(', ', (select string_agg(substr(a, 3), ', ' order by a desc)
+        'approvers', nullif(concat_ws(', ', (select string_agg(substr(a, 3), ', ' order by left(a, 1) desc, a)
           from unnest(w.approvers[1:5]) a where a <> '*'),
           case when cardinality(w.approvers) > 5 then '...' end), ''))
       from tasker.step_waits w left join tasker.approval_votes v

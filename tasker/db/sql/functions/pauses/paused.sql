@@ -1,5 +1,5 @@
 -- The pauses of a step: of its namespace, its template, its step in the template, its task, and of the tasks
--- for which its task runs (tasker.waiting_parents). For a step that is not created yet p_task is null.
+-- for which its task runs (tasker.runs_for). For a step that is not created yet p_task is null.
 create or replace function tasker.pauses_of(p_namespace int, p_template int, p_ordinal int, p_task uuid)
 returns setof tasker.pauses
 language sql stable as $$
@@ -11,20 +11,25 @@ language sql stable as $$
       where ts.template_id = p_template and ts.ordinal = p_ordinal))
   union all
   select p.* from tasker.pauses p
-  where p.task_uuid = any (tasker.waiting_parents(p_task)) and p.template is null and p.step is null
+  where p.task_uuid <> p_task and tasker.runs_for(p_task, p.task_uuid)
 $$;
 
--- The tasks above a child task of which a step waits for it, or for a task above it.
-create or replace function tasker.waiting_parents(p_task uuid) returns uuid[]
-language sql stable as $$
-  with recursive parents (task, n) as (
-    select l.parent_task, 1 from tasker.task_links l where l.child_uuid = p_task
-      and (select t.gates & 128 <> 0 from tasker.tasks t where t.task_uuid = p_task)
-    union all
-    select l.parent_task, p.n + 1 from parents p join tasker.task_links l on l.child_uuid = p.task
-    where (select t.gates & 128 <> 0 from tasker.tasks t where t.task_uuid = p.task)
-  )
-  select array(select p.task from parents p)
+-- True for a child task if a step of the other task waits for it, or for a task above it. In PL/pgSQL, so that
+-- it is called for each pause of a task and not for each step.
+create or replace function tasker.runs_for(p_task uuid, p_parent uuid) returns boolean
+language plpgsql stable as $$
+declare
+  v_task uuid := p_task;
+begin
+  loop   -- as many links as the depth allows
+    select l.parent_task into v_task from tasker.task_links l
+    where l.child_uuid = v_task
+      and (select t.gates & 128 <> 0 from tasker.tasks t where t.task_uuid = l.child_uuid);
+    if v_task is null or v_task = p_parent then
+      return v_task is not null;
+    end if;
+  end loop;
+end
 $$;
 
 -- Those of the steps that are paused. The pauses are share-locked until the caller commits: resume_v1 waits,

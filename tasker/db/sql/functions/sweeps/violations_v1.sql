@@ -127,6 +127,10 @@ begin
   left join steps s on s.workflow_step_uuid = w.workflow_step_uuid
   where (tasker.is_suspended(s.state, s.worker_uuid) and w.token = s.claim_token) is not true
   union all
+  select 'open wait of a task that is not marked as one with waits', w.workflow_step_uuid, w.kind::text
+  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null
+  where t.gates & 8 = 0
+  union all
   select 'wait until a time without its timer', w.workflow_step_uuid, format('until %s', w.until)
   from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null
   where w.until is not null and not exists (select from tasker.timers m
