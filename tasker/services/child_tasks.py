@@ -74,7 +74,7 @@ class ChildTasks:
         """
         work = await self._engine.read("child_work", {"limit": FAN_OUTS})
         failures: list[StepChange] = []
-        more, busy = bool(work["more"]), False
+        more = busy = progress = False
         for wait in work["unplanned"]:
             try:
                 await self._open(wait)
@@ -92,9 +92,11 @@ class ChildTasks:
                 _log.warning("children_skipped step=%s reason=%s", fan_out["step"], error)
                 await self._engine.read("defer_fan_out", {**fan_out, "ms": SKIPPED_MS})
             else:
+                progress = True
                 failures += rest.failures
                 more, busy = more or rest.more, busy or rest.busy
-        return ChildWork(failures, more, busy)
+        # without progress the same steps would be read again at once
+        return ChildWork(failures, more or (progress and bool(work["more"])), busy)
 
     async def _open(self, wait: Mapping[str, Any]) -> None:
         """Plan the children of a step: their template, their number and the input of each. Raises `Unstartable`."""
