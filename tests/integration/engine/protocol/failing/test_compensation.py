@@ -292,3 +292,40 @@ async def test_plan_of_the_database_is_that_of_the_planner(begin: Begin) -> None
         )
         assert dict(rows) == planned, (seed, graph, failing)
         assert story.end == ("error", "compensated")
+
+
+async def test_plan_through_gates_is_that_of_the_planner(begin: Begin) -> None:
+    planned_by_sql = """select x->>'name', array(select jsonb_array_elements_text(x->'parents'))
+        from jsonb_array_elements(tasker.compensations_of(%s, %s)) x"""
+    for seed in range(4):
+        random = Random(seed)
+        graph: dict[str, list[str]] = {f"s0{n}": [] for n in range(3)}
+        for layer in range(1, 4):  # that meet in all steps of the layer above, or in one
+            above = [name for name in graph if name.startswith(f"s{layer - 1}")]
+            for n in range(3):
+                graph[f"s{layer}{n}"] = above if random.random() < 0.7 else [random.choice(above)]
+        lines = [
+            f"name: {name}, dependencies: [{', '.join(above)}]" + ", compensate: u" * (random.random() < 0.7)
+            for name, above in graph.items()
+        ]
+        story = await begin("\n".join([*lines, f"name: end, dependencies: [{', '.join(graph)}]"])).run(["end"])
+
+        for most in (1, 3, 7):
+            planned = plan_compensation(story.plan, graph, {**graph, "end": [*graph]}, most)
+            rows = story.orchestra.lab.observer.rows(planned_by_sql, story.task, most)
+            assert [(name, sorted(above)) for name, above in rows] == [
+                (new.name, sorted(new.parents)) for new in planned
+            ], (seed, most)
+
+
+async def test_many_compensations_that_meet_have_few_edges(begin: Begin) -> None:
+    lines = [f"name: a{n}, compensate: u" for n in range(8)]
+    lines += [f"name: meet, dependencies: [{', '.join(f'a{n}' for n in range(8))}]"]
+    lines += [f"name: b{n}, dependencies: [meet], compensate: u" for n in range(9)]
+    edges = """select sum(jsonb_array_length(x->'parents') - 1)
+        from jsonb_array_elements(tasker.compensations_of(%s, %s)) x"""
+    story = await begin("\n".join([*lines, "name: end, dependencies: [b0]"])).run(["end"])
+
+    counted = [story.orchestra.lab.observer.value(edges, story.task, most) for most in (71, 72)]
+
+    assert counted == [8 + 8, 8 * 9]
