@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
+
 from tasker.engine.expansion.compensations import plan_compensation
 from tests.integration.engine.protocol.failing.conftest import Begin, Run, Story
 from tests.support.engine_fixture import Item, ok, operator
@@ -174,6 +176,39 @@ async def test_cancel_with_compensation_undoes_and_ends_cancelled(begin: Begin) 
     await story.run()
 
     assert story.ran[-3:] == ["hotel.undo", "flight.undo", "report"]
+    assert story.end == ("cancelled", "compensated")
+
+
+async def test_second_cancel_with_compensation_does_not_end_it(begin: Begin) -> None:
+    story = begin(SAGA, TOP)
+    (claim,) = story.orchestra.lab.one.take()
+    await story.report(claim)
+    cancel(story, compensate=True)
+
+    answer = cancel(story, compensate=True)
+
+    assert (answer["cancelled"], answer["outcome"]) == (False, "compensating")
+    await story.run()
+    assert story.end == ("cancelled", "compensated")
+
+
+@pytest.mark.parametrize("first", ["cancel", "success"])
+async def test_cancel_with_compensation_while_last_steps_run_undoes_the_others(begin: Begin, first: str) -> None:
+    story = begin("name: flight, compensate: u\nname: pay, dependencies: [flight]\nname: report", LAST)
+    (claim,) = story.orchestra.lab.one.take()
+    await story.report(claim)
+    if first == "cancel":
+        cancel(story)
+    else:
+        (claim,) = story.orchestra.lab.one.take()
+        await story.report(claim)
+    assert story.states["report"] == "enqueued"
+
+    cancel(story, compensate=True)
+    story.orchestra.lab.check()
+    await story.run()
+
+    assert story.ran[-2:] == ["flight.undo", "report.2"]
     assert story.end == ("cancelled", "compensated")
 
 
