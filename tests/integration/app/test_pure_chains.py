@@ -203,7 +203,8 @@ def test_lines_of_a_call_ahead_that_does_not_count_are_not_stored(app: tasker.Sy
 
     def act(context: Any) -> None:
         calls[context.step_name] = number = calls.get(context.step_name, 0) + 1
-        assert (reports := reporter.get()) is not None
+        reports = reporter.get()
+        assert reports is not None
         reports.printed(f"{context.step_name} is called: {number}\n")
         if context.step_name == "b" and number == 1:
             raise RuntimeError("not yet")
