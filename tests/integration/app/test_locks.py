@@ -156,7 +156,7 @@ def test_lock_that_was_lost_does_not_hide_the_error_of_the_block() -> None:
             return {"token": 1} if action == "take" else {"lost": True}
 
     context = step_context()
-    context._locks = Lost  # type: ignore[assignment]
+    context._calls = Lost  # type: ignore[assignment]
     with pytest.raises(KeyError), context.lock("x"):
         raise KeyError("x")
     with pytest.raises(RetryableError, match="was lost"), context.lock("x"):
