@@ -348,6 +348,8 @@ class Worker:
         """Notify plugins of a step that was stored with the result of the step above it, without a claim."""
         step = result.plan.steps[result.claim.ordinal]
         self.metrics.ended(result.plan, step, result.duration_ms, failed=False)
+        if result.on_stored is not None:
+            result.on_stored()
         if self._teller is not None:
             self._teller.ended(self._teller.started(result.claim, result.plan), result)
 

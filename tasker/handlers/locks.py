@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -56,7 +57,7 @@ class HandlerLock:
     """
 
     def __init__(self, calls: LockCalls, name: str, ttl: Duration, timeout: Duration) -> None:
-        if type(name) is not str or not 1 <= len(name) <= LONGEST_NAME or "\0" in name:
+        if type(name) is not str or not 1 <= len(name) <= LONGEST_NAME or re.search("[\0\ud800-\udfff]", name):
             raise ValidationError(f"name: expected text of 1 to {LONGEST_NAME} characters, got {name!r:.80}")
         self.name = name
         self._calls, self._ttl, self._timeout = calls, _seconds("ttl", ttl), _seconds("timeout", timeout)
