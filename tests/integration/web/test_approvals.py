@@ -48,6 +48,18 @@ steps:
         code: {type: string, x-sensitive: true}
     timeout: 2d
 """
+NESTED = (
+    EXPENSE.replace("expense", "nested")
+    .replace("quorum: 2", "quorum: 1")
+    .replace(
+        "      properties:\n",
+        """      dependentRequired: {sure: [pay_on]}
+      properties:
+        lines: {type: array, items: {type: object, properties: {sku: {type: string, minLength: 3}}}}
+        place: {type: object, minProperties: 2, properties: {city: {type: string}}}
+""",
+    )
+)
 PERSONS = (
     ApiKeyEntry(key="key-of-ann", permissions=("approvals:decide",), name="ann"),
     ApiKeyEntry(key="key-of-eve", permissions=("approvals:decide",), name="eve"),
@@ -57,10 +69,10 @@ PERSONS = (
 FORM = {"input:/cost_center": '"travel"', "decision": "approved"}
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def asked(app: tasker.App) -> AsyncIterator[str]:
-    """A task that waits for two persons."""
-    (plan,) = compile_text(EXPENSE).plans
+@pytest_asyncio.fixture(loop_scope="module", params=[EXPENSE])
+async def asked(app: tasker.App, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A task that waits for persons: two, unless a test names another template."""
+    (plan,) = compile_text(request.param).plans
     task = (await app.submit(plan, {"amount": 1234, "pin": 4711})).task_uuid
     while not any(row.task_uuid == task for row in await app.approvals.list()):
         await asyncio.sleep(0.02)
@@ -155,6 +167,21 @@ async def test_a_person_decides_on_the_page(app: tasker.App, persons: Site, aske
     assert "You have decided" in await persons.text(f"approvals/{asked}/approve")
     (vote,) = (await app.approvals.get(asked, "approve")).votes
     assert (vote.by, vote.via, vote.form, vote.comment) == ("ann", "page", {"cost_center": "travel"}, "fine")
+
+
+@pytest.mark.parametrize("asked", [NESTED], indirect=True)
+async def test_a_problem_without_a_field_of_its_own_is_shown(persons: Site, asked: str) -> None:
+    await persons.sign_in("key-of-ann")
+    typed = {"input:/lines": '[{"sku": "a"}]', "input:/place/city": "x", "input:/sure": "true"}
+
+    wrong = await persons.post(f"approvals/{asked}/approve", **{**FORM, **typed})
+
+    assert wrong.status_code == 422
+    assert 'id="f-lines-wrong">0/sku: expected at least 3 characters' in wrong.text
+    assert 'id="f-place-wrong">' in wrong.text
+    assert "Nothing was decided: &#39;pay_on&#39; is a dependency of &#39;sure&#39;. Correct the marked" in wrong.text
+    rejected = {**typed, "input:/lines": "", "decision": "rejected"}
+    assert "You rejected approve" in (await persons.post(f"approvals/{asked}/approve", **rejected)).text
 
 
 async def test_the_page_of_the_task_leads_to_the_decision(app: tasker.App, site: Site, asked: str) -> None:
