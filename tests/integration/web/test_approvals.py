@@ -8,14 +8,16 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.errors import StateMachineError
+from tasker.errors import DatabaseError, StateMachineError
 from tasker.redaction import REDACTED
 from tasker.services.approval_links import LinkSigner
+from tasker.services.approvals import Approvals
 from tasker.settings.http import ApiKeyEntry
 from tasker.template import compile_text
 from tests.integration.web import conftest
@@ -223,6 +225,31 @@ async def test_a_link_decides_once_and_only_by_post(
     rows = await app.operator_log.list(limit=2)
     assert {(row.actor, row.proof) for row in rows} == {("ann", "link")}
     assert not [row for row in rows if link in row.path], "whoever reads the log cannot decide"
+
+
+@pytest.mark.parametrize("error", [DatabaseError("away"), ValueError("odd")])
+async def test_what_was_typed_is_kept_when_a_decision_by_link_fails(
+    *,
+    app: tasker.App,
+    closed: Site,
+    asked: str,
+    signer: LinkSigner,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+) -> None:
+    link = (await app.approvals.link(asked, "approve", "ann")).url.removeprefix("/ui/")
+    opened = (await closed.get(link)).text
+    assert 'name="secret" value="/code"' in opened
+    monkeypatch.setattr(Approvals, "get", AsyncMock(side_effect=error))
+
+    answer = await closed.post(link, **FORM, comment="a long one", secret="/code", **{"input:/code": "x-1"})
+
+    assert answer.status_code == 500
+    assert "Nothing that you typed is lost" in answer.text
+    assert 'name="comment" value="a long one"' in answer.text
+    assert 'name="input:/code" type="password"' in answer.text
+    assert link.removeprefix("decide/") not in caplog.text, "whoever reads the log cannot decide"
 
 
 async def test_a_link_that_was_changed_or_is_too_old_says_only_that(

@@ -18,7 +18,9 @@ from tasker.server.web.site import FOLDER, SECTIONS
 from tests.integration.web.conftest import Site, offered
 
 ROUTES = [route for subject in SUBJECTS for route in subject.routes.routes if isinstance(route, APIRoute)]
-OPEN = {"/ui/sign-in", "/ui/sign-out", "/ui/help", "/ui/static/{given}/{name:path}", "/ui/{rest:path}"}
+SIGNED = "/ui/decide/{link}"
+"""Permits what its signature says."""
+OPEN = {"/ui/sign-in", "/ui/sign-out", "/ui/help", "/ui/static/{given}/{name:path}", "/ui/{rest:path}", SIGNED}
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 ADDRESS = re.compile(r'(?:href|src|action)="([^"]+)"')
 

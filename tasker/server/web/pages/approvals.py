@@ -129,6 +129,8 @@ async def decide_by_link(request: Request, link: str) -> Response:
         await audit.record(use, lambda done: 303, lambda error: _status(request, error))
     except TaskerError as error:
         problems, status = _problems(error), status_of(request, error)
+        if status >= 500:  # the page that keeps what was typed needs no database
+            raise
         shown = None if problems else problem_of(error)
         return await _linked(request, link, status, problem=shown, problems=problems)
     return _private(redirect(request, f"decide/{link}"))
