@@ -29,6 +29,7 @@ from tasker.settings.addresses import DEFAULT_BACKEND, BackendSettings
 from tasker.settings.approvals import Approvals
 from tasker.settings.database import Database
 from tasker.settings.execution import TaskTemplates
+from tasker.settings.hooks import IncomingHook
 from tasker.settings.http import OrchestrationWeb, WorkerWeb
 from tasker.settings.queues import DepthThresholds
 from tasker.settings.table import NamedTables
@@ -90,6 +91,8 @@ class Configured:
     """Paths that templates may import in addition to registered and discovered handlers."""
     namespaces: tuple[str, ...] = ()
     """Namespaces of a worker whose command line names none; empty: those of its templates."""
+    hooks: Mapping[str, IncomingHook] = NamedTables()
+    """Hooks of the server that receive requests of other systems."""
     tenants: Mapping[str, TenantQuota] = NamedTables()
     """Quotas of tenants."""
     approvals: Approvals = Approvals()
@@ -167,6 +170,7 @@ def configured(
         orchestrator_events=orchestrator_events(settings),
         namespaces=settings.worker.event_systems.worker.metadata.fallback_poller.supported_namespaces,
         importable=settings.worker.handlers.allow,
+        hooks=settings.hooks,
         search_paths=settings.common.task_templates.search_paths,
         tenants=settings.tenants,
         approvals=common.approvals,

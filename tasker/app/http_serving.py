@@ -205,6 +205,7 @@ def options_of(configuration: Configured) -> Options:
         streams=http.max_streams,
         requests_per_second=http.requests_per_second,
         request_burst=http.request_burst,
+        hooks=configuration.hooks,
         root_path=root_path,
         cors_origins=http.cors_origins,
         key_header=http.auth.api_key_header,

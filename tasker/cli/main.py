@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("tasker.cli.run.command:run", "Run a workflow and show its progress."),
     "simulate": ("tasker.cli.commands.simulate:simulate", "Run a template without a database, or all its paths."),
+    "generate": ("tasker.cli.commands.generate:generate", "Generate models, handlers and scenarios from templates."),
     "plan": ("tasker.cli.commands.deployments:plan", "Show what registering templates would change."),
     "apply": ("tasker.cli.commands.deployments:apply", "Register the templates of a plan, all or none."),
     "template": ("tasker.cli.commands.template:template", "Validate, draw and describe templates."),

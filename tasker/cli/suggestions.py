@@ -161,6 +161,7 @@ DIRECTLY = {
     **dict.fromkeys(
         ("template validate", "template check-contracts", "template graph", "template show", "template schema"), FILES
     ),
+    **dict.fromkeys(("generate types", "generate handlers", "generate scenarios", "generate schema"), FILES),
     **dict.fromkeys(("new", "simulate", "completion"), FILES),
     "auth create-api-key": KEYS,
     "auth generate-keys": KEYS,

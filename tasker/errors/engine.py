@@ -183,6 +183,13 @@ class StepNotFound(TaskerError):
     error_type = "step_not_found"
 
 
+class HookNotFound(TaskerError):
+    """Error raised if the server has no hook of that name."""
+
+    retryable: bool = False
+    error_type = "hook_not_found"
+
+
 class ScheduleNotFound(TaskerError):
     """Error raised if the database has no schedule of that name."""
 

@@ -23,6 +23,7 @@ from tasker.server.api import (
     domain_events,
     fleet,
     health,
+    hooks,
     observing,
     operators,
     schedules,
@@ -43,6 +44,7 @@ from tasker.server.rendering import Json
 from tasker.server.streams import Streams
 from tasker.settings.defaults import KEY_HEADER
 from tasker.settings.execution import Execution
+from tasker.settings.hooks import IncomingHook
 from tasker.settings.http import OrchestrationWeb
 from tasker.version import __version__
 
@@ -56,6 +58,7 @@ SUBJECTS = (
     steps,
     task_events,
     domain_events,
+    hooks,
     observing,
     templates,
     schedules,
@@ -123,6 +126,8 @@ class Options:
     """Content of `/config`; None leaves the path out."""
     pages: Callable[[FastAPI], None] | None = None
     """Adds the web page; None: there is none."""
+    hooks: Mapping[str, IncomingHook] = field(default_factory=dict)
+    """Hooks that receive requests of other systems, by name."""
     answering: Answering = answer
     """Answers what no route can, such as a request that comes when the server stops."""
     shown: Callable[[], DescribedRoute] | None = None

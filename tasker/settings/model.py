@@ -21,6 +21,7 @@ from tasker.settings.execution import (
     WorkerExecution,
 )
 from tasker.settings.formats import Tag
+from tasker.settings.hooks import IncomingHook
 from tasker.settings.http import OrchestrationClient, OrchestrationGrpc, OrchestrationWeb, WorkerGrpc, WorkerWeb
 from tasker.settings.listening import OrchestrationSystems, WorkerSystems
 from tasker.settings.queues import CommonChannels, QueueSettings, WorkerChannels
@@ -109,6 +110,7 @@ class Settings(Table):
     """Complete configuration. A process reads its own part and the common part."""
 
     common: Common = table(Common)
+    hooks: NamedTables[IncomingHook] = named_tables()
     limits: NamedTables[NamedLimit] = named_tables(live=True)
     orchestration: Orchestration = table(Orchestration)
     plugins: Plugins = table(Plugins)

@@ -1,4 +1,4 @@
-"""What keeps a ready step from its next attempt within one task: limits, and an open circuit breaker.
+"""Limits and circuit breakers, which keep a ready step from its next attempt within one task.
 
 Of limits only the steps of the simulated task use the permits. There is one worker, so a breaker sees all attempts.
 """

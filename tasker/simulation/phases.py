@@ -19,7 +19,7 @@ UNDOING, LAST = "undoing", "last"
 
 
 class Phases:
-    """What follows when the steps of a task have come to rest, as `tasker.after_rest` decides it."""
+    """Phases after the steps of a task have come to rest, as `tasker.after_rest` decides them."""
 
     def __init__(self, plan: Plan, steps: Mapping[str, SimulatedStep]) -> None:
         self._plan, self._steps = plan, steps

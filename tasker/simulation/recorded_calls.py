@@ -184,6 +184,8 @@ def _shortest(calls: list[Mocked]) -> Any:
 
 
 def _calls(plan: Plan, step: RecordedStep, result: Any, is_open: bool) -> list[Mocked]:
+    if step.plan.type.starts_children:
+        return _children(step, result)
     if step.plan.wait is not None:
         return _votes(step, result) if step.plan.wait.get("on") == "person" else _events(step, result)
     calls = [call for ending in step.endings for call in _call(plan, step, ending, result)]
@@ -279,6 +281,14 @@ def _events(step: RecordedStep, result: Any) -> list[Mocked]:
     return mocks or [{"no_event": True}]
 
 
+def _children(step: RecordedStep, result: Any) -> list[Mocked]:
+    """Return the result of a step's child tasks, or how it failed; its children are recorded on their own."""
+    last = step.endings[-1] if step.endings else None
+    if last is not None and last.kind == "failure" and last.failure is not None:
+        return [{**_failure(step.plan, last.failure), "retryable": False}]
+    return [{"result": result}] if result is not None else [{"result": {"results": []}}]
+
+
 def _votes(step: RecordedStep, result: Any) -> list[Mocked]:
     """Return the votes about an approval, each with the time after the one before; none: `no_decision`."""
     wait, error = step.plan.wait or {}, step.report.error or {}
@@ -300,6 +310,8 @@ def _votes(step: RecordedStep, result: Any) -> list[Mocked]:
 
 def sample_mock(step: StepPlan) -> Mocked:
     """Return a mock of a step that has not ended: a value that fits its schema. Raises `UsageError` if none fits."""
+    if step.type.starts_children:
+        return {"result": {"results": []}}
     if step.wait is not None:
         return {"no_decision": True} if step.wait.get("on") == "person" else {"no_event": True}
     if step.type.creates is Creates.BRANCHES:

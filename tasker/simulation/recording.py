@@ -103,7 +103,7 @@ class _Recorder:
             by_name = {name: self._cut(name, result, cut) for name, result in by_name.items()}
         mocks: Mocked = substitutes.in_texts(mocks_of(plan, self._steps, by_name, not report.finished))
         case = {
-            "name": self._name(),
+            "name": substitutes.in_texts(self._name()),
             "at": report.created_at.astimezone(UTC).isoformat(timespec="milliseconds"),
             "input": context,
             "mocks": mocks,

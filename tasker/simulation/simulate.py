@@ -90,11 +90,17 @@ def simulate(
     return SimulatedRun(task, calls.inputs, calls.events)
 
 
-def outside_of_loops(run: Callable[[], None]) -> None:
-    """Call `run`, which runs event loops of its own, in another thread if one runs in this thread."""
+def _in_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        return False
+    return True
+
+
+def outside_of_loops(run: Callable[[], None]) -> None:
+    """Call `run`, which runs event loops of its own, in another thread if one runs in this thread."""
+    if not _in_a_loop():
         return run()
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, run).result()

@@ -31,6 +31,9 @@ class Substitutes:
         self._chosen: dict[str, Any] = {}
         self._texts: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
+        """Finds the beginnings of sensitive texts, of which there may be thousands."""
+        self._lengths: dict[str, list[int]] = {}
+        """Lengths of the sensitive texts by their beginnings, the longest first."""
         self.places: list[str] = []
         """Places whose values are replaced."""
         self.kept: list[str] = []
@@ -58,9 +61,10 @@ class Substitutes:
             if len(text) >= SHORTEST_TEXT and text != REDACTED:
                 same = self._chosen.get(json.dumps(text))
                 self._texts[text] = same if isinstance(same, str) else f"replaced{number + 1}"
+        for text in sorted(self._texts, key=len, reverse=True):
+            self._lengths.setdefault(text[:SHORTEST_TEXT], []).append(len(text))
         if self._texts:
-            ordered = sorted(self._texts, key=len, reverse=True)
-            self._pattern = re.compile("|".join(map(re.escape, ordered)))
+            self._pattern = re.compile("|".join(map(re.escape, self._lengths)))
 
     def replaced(self, value: Any, schema: Schema | None, place: str) -> Any:
         """Return the input or a result with its substitutes."""
@@ -77,10 +81,22 @@ class Substitutes:
         if isinstance(value, _Fixed):
             return value.value
         if isinstance(value, str):
-            return self._pattern.sub(lambda match: self._texts[match[0]], value) if self._pattern else value
+            return self._without_secrets(value)
         if isinstance(value, Mapping):
-            return {key: self.in_texts(item) for key, item in value.items()}
+            return {self.in_texts(key): self.in_texts(item) for key, item in value.items()}
         return [self.in_texts(item) for item in value] if isinstance(value, list | tuple) else value
+
+    def _without_secrets(self, text: str) -> str:
+        if self._pattern is None:
+            return text
+        parts, at = [], 0
+        while (match := self._pattern.search(text, at)) is not None:
+            start = match.start()
+            found = (text[start : start + length] for length in self._lengths[match[0]])
+            secret = next((part for part in found if part in self._texts), None)
+            parts += [text[at:start], text[start] if secret is None else self._texts[secret]]
+            at = start + (1 if secret is None else len(secret))
+        return "".join([*parts, text[at:]])
 
     def _is_kept(self, place: str) -> bool:
         plain = place.replace("[]", "")

@@ -117,7 +117,7 @@ REASONS: Final[Mapping[str, Reason]] = {
         "it ends with the decision: tasker approval decide {task} {step} --approve{db}",
     ),
     "waits_task": Reason(
-        "waits for {left} of {total} child tasks[; {running} run][; {failed} failed, {tolerated} tolerated]",
+        "waits for [{left} of {total} ]child tasks[; {running} run][; {failures} failed, {tolerated} tolerated]",
         "they end first; to see them: tasker task children {task}{db}",
         by_any_process=True,
     ),

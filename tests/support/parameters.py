@@ -36,6 +36,7 @@ def candidates(parameter: Parameter) -> list[Any]:
             ["https://another"],
             ["10.0.0.0/8"],
             ["payments never KeyError"],
+            ["env:ANOTHER"],
             [f"whsec_{'c2VjcmV0' * 4}"],
             [{"key": "as-long-as-a-key-must-be"}],
             [endpoint],

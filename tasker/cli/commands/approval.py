@@ -63,7 +63,7 @@ def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> N
 @approval.command("decide")
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.argument("step", metavar="STEP")
-@click.option("--approve/--reject", "approves", default=None, help="The decision.", required=True)
+@click.option("--approve/--reject", "approves", default=None, help="The decision; one of them is required.")
 @click.option("--form", "filled", metavar="JSON|@FILE|-", default="{}", help="Values of the form; - is standard input.")
 @click.option("--comment", default="", metavar="TEXT", help="Reason, stored with the vote.")
 @click.option(
@@ -74,7 +74,7 @@ def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> N
 def decide_approval(
     task_uuid: str,
     step: str,
-    approves: bool,
+    approves: bool | None,
     filled: str,
     comment: str,
     by: str | None,
@@ -90,6 +90,8 @@ def decide_approval(
     """
     from tasker.cli.run.input import read_object
 
+    if approves is None:
+        raise click.UsageError("expected --approve or --reject")
     values = read_object(filled, "--form", read_stdin=sys.stdin.read)
 
     async def act(app: Fleet) -> CountedVote:

@@ -95,7 +95,7 @@ def record(
         known = ", ".join((*recording.replaced, *recording.kept)) or "none"
         raise UsageError(f"--keep {unknown[0]}: no sensitive value is there", hint=f"there are some at: {known}")
     if file is not None:
-        file.write_text(recording.text, encoding="utf-8")
+        _write(file, recording.text)
     done = {
         "task_uuid": task,
         "file": None if file is None else str(file),
@@ -108,6 +108,14 @@ def record(
     if file is None:
         done["text"] = recording.text
     print_as(form, done, _text)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}", hint="choose another file") from None
 
 
 async def _total(app: Fleet, task: str) -> int:

@@ -95,7 +95,13 @@ def _replayed(
 def _public(file: Path) -> dict[str, Any]:
     import runpy
 
-    return {name: value for name, value in runpy.run_path(str(file)).items() if not name.startswith("_")}
+    from tasker.errors import UsageError
+
+    try:
+        names = runpy.run_path(str(file))
+    except Exception as error:
+        raise UsageError(f"--fakes {file}: {type(error).__name__}: {error}") from error
+    return {name: value for name, value in names.items() if not name.startswith("_")}
 
 
 def _object(done: Replay) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from tasker.settings.table import Substituted
 
 CONTEXTS = ("common", "orchestration", "worker", "complete")
 ENVIRONMENTS = ("development", "test", "production")
-ROOTS = ("common", "limits", "orchestration", "plugins", "resources", "secrets", "tenants", "worker")
-OPTIONAL_ROOTS = ("limits", "plugins", "resources", "secrets", "tenants")
+ROOTS = ("common", "hooks", "limits", "orchestration", "plugins", "resources", "secrets", "tenants", "worker")
+OPTIONAL_ROOTS = ("hooks", "limits", "plugins", "resources", "secrets", "tenants")
 """Roots whose base file may be missing."""
 SOURCE_DIR = Path("config/tasker")
 SHARED_WITH_WORKERS = (

@@ -181,9 +181,13 @@ def test_random_graphs_with_failure_words_end_alike(
 
 
 EXAMPLES = [path.parent for path in sorted(WORKFLOWS.glob("*/input.json"))]
+NEED_OTHERS = {"expense_approval", "payment_capture"}
+"""Examples that do not end without a person or an event."""
 
 
-@pytest.mark.parametrize("folder", [path.name for path in EXAMPLES if not (path / "worker.toml").is_file()])
+@pytest.mark.parametrize(
+    "folder", [path.name for path in EXAMPLES if not (path / "worker.toml").is_file() and path.name not in NEED_OTHERS]
+)
 def test_each_example_takes_the_same_route(module_database_url: str, folder: str) -> None:
     workflow, started = workflow_and_started(WORKFLOWS / folder)
     values = json.loads((WORKFLOWS / folder / "input.json").read_text())

@@ -20,6 +20,7 @@ from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.simulation.recording import Recording, record
 from tasker.simulation.scenarios import Case, cases_of
 from tasker.simulation.simulate import simulate
+from tasker.simulation.substitutes import Substitutes
 from tasker.step_handler import StepHandler, again_in
 from tasker.template import compile_text
 from tasker.template.plan import Plan, RetryPolicy
@@ -28,6 +29,7 @@ from tasker.views.tasks import TaskReport
 from tests.support.random_plans import scenarios
 
 CASES = count(1)
+WORKFLOWS = Path(__file__).parents[3] / "workflows"
 
 
 class Scripted(StepHandler):
@@ -251,6 +253,29 @@ def test_items_are_recorded_with_those_that_failed(loop: asyncio.Runner, app: ta
     first, second = case.mocks["each_001"].calls[0].items
     assert second.failure is not None
     assert (first.result, second.failure.message) == ({"n": 1}, "bad row")
+
+
+def test_compensated_tasks_and_parents_are_recorded(module_database_url: str) -> None:
+    with tasker.SyncApp(module_database_url, environment="test") as engine:
+        for example, values, route in (
+            ("order_saga", {"trip": "T", "customer": "C", "full": ["car"]}, ["hotel.undo", "flight.undo", "report"]),
+            ("video_batch", {"catalog": "spring"}, ["list_videos", "videos", "report"]),
+        ):
+            task = engine.run(WORKFLOWS / example, values, timeout=60).task_uuid
+            made = record(engine.pinned_plan(task), engine.tasks.report(task), engine.tasks.history(task))
+            assert case_of(made).expect["route"][-len(route) :] == route
+
+
+def test_thousands_of_sensitive_texts_are_replaced_also_in_keys() -> None:
+    schema = {"type": "array", "items": {"type": "string", "x-sensitive": True}}
+    secrets = [f"secret-{number}" for number in range(3_000)]
+    substitutes = Substitutes()
+    substitutes.collect(secrets, schema, "input")
+    substitutes.choose()
+    text = " and ".join(secrets)
+    ((key, value),) = substitutes.in_texts({"of secret-2999": text}).items()
+    assert "secret-" not in key + value
+    assert key == f"of {substitutes.replaced(secrets, schema, 'input')[2999]}"
 
 
 @st.composite

@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any
 
+from tasker.settings.hooks import IncomingHook
+
 ORCHESTRATOR = "orchestration.event_systems.orchestration"
 READINESS = "orchestration.event_systems.task_readiness"
 WORKER = "worker.event_systems.worker"
@@ -196,6 +198,7 @@ OTHER_DEFAULT = {"orchestration.grpc.enabled", "worker.grpc.enabled"}
 OWN = {
     *(f"limits.NAME.{own}" for own in ("concurrency", "rate", "burst")),
     "worker.tags",
+    *(f"hooks.NAME.{own}" for own in IncomingHook.declared),
     *(f"tenants.NAME.{own}" for own in ("labelled", "max_open_tasks", "max_submits_per_minute")),
     "orchestration.web.max_submits_per_minute",
     *(f"{process}.web.auth.jwks_private_addresses" for process in ("orchestration", "worker")),

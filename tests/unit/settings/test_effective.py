@@ -104,7 +104,8 @@ NOT_SET = {
     *(f"retry.{name}" for name in ("retryable", "max_attempts", "backoff", "backoff_base_ms", "increment_ms")),
     *(f"retry.{name}" for name in ("max_elapsed_ms", "never_on", "only_on")),
     "retry.profile",
-    "tenants",  # no name is given
+    "hooks",  # no name is given
+    *("tenants", "worker.tenants"),  # no name is given
 }
 """What no setting says; the tables of backends are below."""
 
@@ -112,6 +113,7 @@ TABLES = {
     "worker.events.listener": f"{WORKER}.metadata.listener",
     "worker.events.health": f"{WORKER}.health",
     "orchestrator_events.health": f"{ORCHESTRATION}.health",
+    "worker.depth_limits": "common.queues.queue_depth_thresholds",
     "worker.rules.execution": "common.execution",
     "worker.rules.limits.decisions": "orchestration.decision_points",
     "worker.rules.limits.batches": "orchestration.batch_processing",

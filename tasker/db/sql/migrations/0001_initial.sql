@@ -497,6 +497,7 @@ create table tasker.task_families (
 -- lists of approvals: those that somebody may decide, and all in the order of their requests
 create index step_waits_by_approver on tasker.step_waits using gin (approvers)
   where ended_at is null and approvers is not null;
+-- lists of approvals
 create index step_waits_of_persons on tasker.step_waits (since, workflow_step_uuid)
   where ended_at is null and approvers is not null;
 
@@ -656,7 +657,7 @@ create table tasker.locks (
   taken_at           timestamptz not null,
   expires_at         timestamptz not null,
   released_at        timestamptz
-) with (fillfactor = 50);
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 create index locks_by_expiry on tasker.locks (expires_at);   -- prune_locks_v1
 
 -- Results of pure steps that later steps with the same key use in place of a call (`memoize`).
@@ -669,7 +670,7 @@ create table tasker.memos (
   stored_at   timestamptz not null,
   expires_at  timestamptz not null,
   primary key (template_id, ordinal, key)
-);
+) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 create index memos_by_expiry on tasker.memos (expires_at);   -- prune_memos_v1
 
 -- Log lines of handlers. Written outside of the engine's transactions (tasker.report_v1), and never read by

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.integration.engine.explain.conftest import Told, at_work
 from tests.integration.engine.protocol.test_approvals import persons
-from tests.support.engine_fixture import ok
+from tests.support.children import FanOut
+from tests.support.engine_fixture import fail, ok
 from tests.support.random_plans import Spec
 
 
@@ -36,6 +37,21 @@ def test_a_wait_for_an_event_says_which_and_what_did_not_fit(told: Told) -> None
     assert told.sentence(task, "b").endswith("; the payloads of 1 did not fit, the last because $: too short")
     remedy = told.one(task, "b").remedy()
     assert f"tasker events send {told.lab.namespace} payment.settled --key 7 --payload" in remedy
+
+
+def test_a_step_with_child_tasks_says_how_many_are_left(told: Told) -> None:
+    at_work(told.lab.one, "w1")
+    fan_out = FanOut(told.lab, 4, opened=False, max_parallel=2, tolerated=1)
+    assert told.sentence(fan_out.task, "a") == "waits for child tasks"
+
+    fan_out.open(told.lab.one)
+    first, _ = fan_out.start()
+    claims = {claim["task"]: claim for claim in told.lab.one.claim()}
+    told.lab.one.advance(fail(claims[first]), dead_letters=False)
+    fan_out.gather()
+
+    assert told.sentence(fan_out.task, "a") == "waits for 3 of 4 child tasks; 1 run; 1 failed, 1 tolerated"
+    assert f"tasker task children {fan_out.task}" in told.one(fan_out.task, "a").remedy()
 
 
 def test_an_approval_says_how_many_are_missing_and_who_may_decide(told: Told) -> None:

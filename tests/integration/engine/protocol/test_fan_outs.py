@@ -260,3 +260,14 @@ def test_outputs_that_are_too_large_together_are_refused_with_what_to_do(lab: La
     assert error["error_type"] == "result_too_large"
     assert "collect: none" in error["message"]
     assert "context.children('a')" in error["message"]
+
+
+def test_a_counter_that_differs_from_the_items_is_a_violation(lab: Lab) -> None:
+    fan_out = FanOut(lab, 3)
+    fan_out.start()
+    lab.one.execute("update tasker.fan_outs set running = 2, succeeded = 1")
+
+    rules = [row.rule for row in lab.observer.rows("select rule from tasker.violations_v1('{}')")]
+
+    assert rules == ["counters of a fan-out differ from its items"]
+    lab.one.execute("update tasker.fan_outs set running = 3, succeeded = 0")

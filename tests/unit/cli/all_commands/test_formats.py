@@ -16,6 +16,7 @@ TEXT_ONLY = {
     "completion": "a script for a shell",
     "config docs": "a page of Markdown",
     "db sql": "a script for psql",
+    "generate schema": "JSON Schemas, which are JSON whatever is asked for",
     "template schema": "a JSON Schema, which is JSON whatever is asked for",
 }
 """The commands without `--format json`, and why."""

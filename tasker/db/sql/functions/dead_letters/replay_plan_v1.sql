@@ -65,4 +65,5 @@ as $$
     order by x.failure_id desc limit 1) f on true
   where s.task_uuid = p_task and s.state = 'error' and s.settled is null
     and (p_fingerprint is null or f.fingerprint = p_fingerprint)
+    and tasker.is_repaired_with_its_task(p_task, ts)
 $$;

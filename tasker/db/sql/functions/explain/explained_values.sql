@@ -21,10 +21,10 @@ language sql stable as $$
       from tasker.step_waits w where w.workflow_step_uuid = s.workflow_step_uuid and w.token = s.claim_token)
     when p_reason = 'waits_task' then coalesce((
       select jsonb_build_object('total', f.total, 'left', f.total - f.succeeded - f.failed,
-        'running', nullif(f.running, 0), 'failed', nullif(f.failed, 0), 'tolerated', f.tolerated)
+        'running', nullif(f.running, 0), 'failures', nullif(f.failed, 0), 'tolerated', f.tolerated)
       from tasker.fan_outs f
       where f.workflow_step_uuid = s.workflow_step_uuid and f.token = s.claim_token),
-      '{"total": "its", "left": "all"}')
+      '{}')
     when p_reason = 'waits_person' then (
       select jsonb_build_object('due_at', s.due_at, 'quorum', ts.wait->'quorum',
         'approvals', count(*) filter (where v.decision = 'approved'),

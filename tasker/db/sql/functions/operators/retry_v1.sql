@@ -12,21 +12,17 @@ as $$
 declare
   v_task constant uuid := (p_args->>'task')::uuid;
   v_state text;
-  v_outcome text;
   v_items jsonb;
   v_reset jsonb;
   v_left jsonb;
 begin
   perform tasker.require_read_committed();
   -- rule 1: before its steps
-  select t.state, t.outcome into v_state, v_outcome from tasker.tasks t
-  where t.task_uuid = v_task for no key update;
+  select t.state into v_state from tasker.tasks t where t.task_uuid = v_task for no key update;
   if v_state is null then
     return jsonb_build_object('missing', true);
   end if;
 
-  -- Those of `finally` only if no other failed: after these they run again in any case. In a task whose
-  -- effects are undone, compensations alone.
   select jsonb_agg(jsonb_build_object('s', q.step, 't', v_task, 'kind', 'reset', 'n', p_args->'n'))
     filter (where not q.once),
     jsonb_agg(q.name order by q.step) filter (where not q.once),
@@ -41,16 +37,26 @@ begin
       where x.task_uuid = v_task and x.workflow_step_uuid = s.workflow_step_uuid
       order by x.failure_id desc limit 1) f on true
     where s.task_uuid = v_task and s.state = 'error' and s.settled is null and v_state <> 'cancelled'
-      and case when v_outcome in ('compensating', 'compensated', 'compensation_failed')
-        then ts.undoes is not null or ts.gates & 4096 <> 0 and v_outcome = 'compensated'
-        else ts.gates & 4096 = 0 or not exists (select from tasker.workflow_steps o
-          join tasker.template_steps ots on ots.template_id = o.template_id and ots.ordinal = o.ordinal
-          where o.task_uuid = v_task and o.state = 'error' and o.settled is null and ots.gates & 4096 = 0)
-        end) q;
+      and tasker.is_repaired_with_its_task(v_task, ts)) q;
 
   return jsonb_build_object('state', v_state, 'reset', coalesce(v_reset, '[]'),
     'left', coalesce(v_left, '[]'))
     || case when v_items is null then '{}'
       else tasker.advance_v1(p_args - '{task,n}'::text[] || jsonb_build_object('items', v_items)) end;
 end
+$$;
+
+-- True if a repair of a whole task runs a failed step of it again. In a task whose effects are undone these
+-- are the compensations, and then the steps of `finally`; in others all steps, but those of `finally` only
+-- if no other failed: after these they run again in any case.
+create or replace function tasker.is_repaired_with_its_task(p_task uuid, p_step tasker.template_steps)
+returns boolean
+language sql stable as $$
+  select case
+    when t.outcome in ('compensating', 'compensated', 'compensation_failed') then p_step.undoes is not null
+      or p_step.gates & 4096 <> 0 and t.outcome = 'compensated'
+    else p_step.gates & 4096 = 0 or not exists (select from tasker.workflow_steps o
+      join tasker.template_steps ots on ots.template_id = o.template_id and ots.ordinal = o.ordinal
+      where o.task_uuid = p_task and o.state = 'error' and o.settled is null and ots.gates & 4096 = 0) end
+  from tasker.tasks t where t.task_uuid = p_task
 $$;

@@ -1,7 +1,7 @@
 -- Pauses a namespace, or in it one template, one step of a template, or one task: running steps continue, no
--- other step of the target starts until resume_v1. The pause of a task covers its child tasks. Enqueued steps return to the backlog when they are claimed
--- (tasker.hold_paused_steps). The pause of a namespace is one row, however many steps wait; backlogged steps
--- of a smaller target are marked in slices.
+-- other step of the target starts until resume_v1. The pause of a task covers its child tasks. Enqueued
+-- steps return to the backlog when they are claimed (tasker.hold_paused_steps). The pause of a namespace is
+-- one row, however many steps wait; backlogged steps of a smaller target are marked in slices.
 -- Locks: namespace, backlog. The pauses of a namespace begin and end one after the other.
 -- p_args: {namespace, template, step, task, actor, reason, slice: number of marks}; with `task` the namespace
 --   is the task's.

@@ -14,8 +14,8 @@ language sql stable as $$
   where p.task_uuid <> p_task and tasker.runs_for(p_task, p.task_uuid)
 $$;
 
--- True for a child task if a step of the other task waits for it, or for a task above it. In PL/pgSQL, so that
--- it is called for each pause of a task and not for each step.
+-- True for a child task if a step of the other task waits for it, or for a task above it. In PL/pgSQL, so
+-- that it is called for each pause of a task and not for each step.
 create or replace function tasker.runs_for(p_task uuid, p_parent uuid) returns boolean
 language plpgsql stable as $$
 declare

@@ -88,35 +88,7 @@ begin
   where (t.outcome in ('compensating', 'compensated', 'compensation_failed')) is not true
     and t.outcome is distinct from case when t.state = 'complete' then tasker.outcome_of(t.task_uuid) end
   union all
-  select 'ended without its steps of finally', t.task_uuid, t.state from tasks t
-  where t.complete and t.gates & 4096 <> 0 and (t.phase in ('f', 'x')) is not true
-  union all
-  select 'phase without steps', t.task_uuid, t.phase::text || ' ' || t.state from tasks t
-  where t.phase in ('f', 'x') and not exists (select from steps s join tasker.template_steps ts
-      on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-      where s.task_uuid = t.task_uuid and ts.gates & 4096 <> 0)
-  union all
-  select 'step of another part runs in phase ' || t.phase::text, s.workflow_step_uuid, s.name
-  from tasks t join steps s on s.task_uuid = t.task_uuid
-  join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-  where t.phase is not null and tasker.step_is_under_way(s.state)
-    and case when ts.undoes is not null then t.phase not in ('c', 'k') else ts.gates & 4096 = 0 end
-  union all
-  select 'phase of a compensation differs from the outcome', t.task_uuid,
-    concat(t.phase, ' ', t.outcome, ' ', t.state) from tasks t
-  where t.outcome = 'compensating' and (t.complete or (t.phase in ('c', 'k')) is not true)
-    or t.complete and t.phase in ('c', 'k') and t.outcome not in ('compensated', 'compensation_failed')
-  union all
-  select 'compensation of a step that is not complete', s.workflow_step_uuid, s.name
-  from steps s join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
-  where ts.undoes is not null and not exists (select from steps u where u.task_uuid = s.task_uuid
-    and u.ordinal = ts.undoes and u.state = 'complete')
-  union all
-  select 'complete step without its compensation', u.workflow_step_uuid, u.name
-  from tasks t join steps u on u.task_uuid = t.task_uuid
-  join tasker.template_steps ts on ts.template_id = u.template_id and ts.undoes = u.ordinal
-  where t.outcome in ('compensating', 'compensated', 'compensation_failed') and u.state = 'complete'
-    and not exists (select from steps s where s.task_uuid = u.task_uuid and s.ordinal = ts.ordinal)
+  select v.* from tasker.phase_violations(array(select t.task_uuid from tasks t)) v
   union all
   select 'flag complete differs from the state', t.task_uuid, t.state from tasks t
   where t.complete <> tasker.task_is_final(t.state)
@@ -164,36 +136,8 @@ begin
   where w.until is not null and not exists (select from tasker.timers m
     where m.subject = w.workflow_step_uuid and m.kind = 'w' and m.token = w.token and m.due_at <= w.until)
   union all
-  select 'counters of a fan-out differ from its items', f.workflow_step_uuid, format(
-    'started %s of %s, running %s, succeeded %s, failed %s; items %s, %s, %s, %s', f.started, f.total,
-    f.running, f.succeeded, f.failed, i.items, i.running, i.succeeded, i.failed)
-  from tasks t join tasker.fan_outs f on f.task_uuid = t.task_uuid
-  cross join lateral (select count(*) as items, count(*) filter (where x.state = 'r') as running,
-      count(*) filter (where x.state = 'o') as succeeded, count(*) filter (where x.state = 'f') as failed,
-      count(*) filter (where x.state <> 'w') as started
-    from tasker.fan_out_items x
-    where x.workflow_step_uuid = f.workflow_step_uuid and x.token = f.token) i
-  where (f.total, f.started, f.running, f.succeeded, f.failed)
-    <> (i.items, i.started, i.running, i.succeeded, i.failed) or f.running > f.max_parallel
-  union all
-  select 'open fan-out of a step that does not wait for it', f.workflow_step_uuid, format('token %s', f.token)
-  from tasks t join tasker.fan_outs f on f.task_uuid = t.task_uuid and f.state <> 'c'
-  where not exists (select from tasker.step_waits w where w.workflow_step_uuid = f.workflow_step_uuid
-    and w.token = f.token and w.kind = 'c' and w.probed and w.ended_at is null)
-  union all
-  select 'step waits for children without a fan-out', w.workflow_step_uuid, format('token %s', w.token)
-  from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.kind = 'c' and w.probed
-    and w.ended_at is null
-  where not exists (select from tasker.fan_outs f where f.workflow_step_uuid = w.workflow_step_uuid
-    and f.token = w.token and f.state <> 'c')
-  union all
-  select 'child task ended, and its step does not know of it', i.task_uuid, format('item %s of %s', i.index,
-    i.workflow_step_uuid)
-  from tasks t join tasker.fan_outs f on f.task_uuid = t.task_uuid and f.state <> 'c'
-  join tasker.fan_out_items i on i.workflow_step_uuid = f.workflow_step_uuid and i.token = f.token
-    and i.state = 'r'
-  join tasker.tasks c on c.task_uuid = i.task_uuid
-  where c.complete and not exists (select from tasker.child_ends e where e.child_uuid = c.task_uuid)
+  select v.* from tasks t cross join lateral tasker.fan_out_violations(t.task_uuid) v
+  where t.gates & 1024 <> 0
   union all
   select 'open approval with enough votes', w.workflow_step_uuid, format('%s approved', count(*))
   from tasks t join tasker.step_waits w on w.task_uuid = t.task_uuid and w.ended_at is null and w.kind = 'a'
@@ -335,81 +279,4 @@ begin
   union all
   select v.* from tasker.fleet_violations() v where v_all;
 end
-$$;
-
--- Violated invariants that belong to no task, as rows of violations_v1.
-create or replace function tasker.fleet_violations() returns table (rule text, subject uuid, detail text)
-language sql stable
-as $$
-  select 'in the backlog, but not ready', b.workflow_step_uuid, 'no such step'
-  from tasker.ready_backlog b
-  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = b.workflow_step_uuid)
-  union all
-  select 'timer of a step that waits for no time', m.subject, 'no such step'
-  from tasker.timers m
-  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = m.subject)
-    and not (m.kind in ('x', 'c') and exists (select from tasker.tasks t where t.task_uuid = m.subject))
-    and not (m.kind = 'd' and exists (select from tasker.tasks t where t.task_uuid = m.subject
-        and not t.complete)) and m.kind <> 's'
-  union all
-  select 'timer of no schedule', m.subject, null
-  from tasker.timers m
-  where m.kind = 's' and not exists (select from tasker.schedules h where h.schedule_uuid = m.subject)
-  union all
-  select 'schedule with something to do and without a timer', h.schedule_uuid, h.template || '/' || h.name
-  from tasker.schedules h
-  where not exists (select from tasker.timers m where m.kind = 's' and m.subject = h.schedule_uuid)
-    and (h.next_at is not null
-      or exists (select from tasker.schedule_fires f where f.schedule_uuid = h.schedule_uuid
-      and f.outcome = 'queued' and (f.kind = 'backfill' or h.paused is null and not h.removed)))
-  union all
-  select 'schedule that is paused or removed and has a next fire time', h.schedule_uuid,
-    h.template || '/' || h.name
-  from tasker.schedules h where h.next_at is not null and (h.paused is not null or h.removed)
-  union all
-  select 'permit of a step that does not run', p.subject, 'no such step'
-  from tasker.limit_permits p
-  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = p.subject)
-    and not exists (select from tasker.tasks t where t.task_uuid = p.subject and not t.complete)
-  union all
-  select 'waits for a permit, but is not ready', w.workflow_step_uuid, 'no such step'
-  from tasker.limit_waiters w
-  where not exists (select from tasker.workflow_steps s where s.workflow_step_uuid = w.workflow_step_uuid)
-  union all   -- a lowered limit takes no permit away
-  select 'more permits than the limit', null,
-    format('%s, key %s: %s of %s', r.name, p.value, count(*), r.max_running)
-  from tasker.limit_permits p join tasker.limit_rules r using (rule_id)
-  group by r.name, r.max_running, r.changed_at, p.value
-  having count(*) > r.max_running and max(p.granted_at) > r.changed_at
-  union all
-  select 'a permit is free, and a step waits for it', null, format('%s, key %s', r.name, k.value)
-  from tasker.waiting_keys(0, null, 100000) k join tasker.limit_rules r using (rule_id)
-  where tasker.free_permits(k.rule_id, k.value) > 0
-    and not exists (select from tasker.limit_notes n where n.rule_id = k.rule_id and n.value = k.value)
-  union all
-  select 'link of a task that does not exist', l.child_uuid, null
-  from tasker.task_links l
-  where not exists (select from tasker.tasks t where t.task_uuid = l.child_uuid)
-  union all
-  select 'counter of enqueued steps differs', null, format('namespace %s: counter %s, rows %s', ns.name,
-    coalesce(c.enqueued, 0), coalesce(s.enqueued, 0))
-  from tasker.task_namespaces ns
-  left join (select k.namespace_id, sum(k.enqueued) as enqueued from tasker.enqueue_counters k
-    group by k.namespace_id) c on c.namespace_id = ns.namespace_id
-  left join (select w.namespace_id, count(*) as enqueued
-    from tasker.tasks t join tasker.workflow_steps w on w.task_uuid = t.task_uuid
-    where not t.complete and w.state = 'enqueued' group by w.namespace_id) s
-    on s.namespace_id = ns.namespace_id
-  where coalesce(c.enqueued, 0) <> coalesce(s.enqueued, 0)
-$$;
-
--- True if each state of a path may follow the one before it.
-create or replace function tasker.path_is_legal(p_subject text, p_path text) returns boolean
-language sql immutable parallel safe
-as $$
-  select not exists (
-    select from string_to_array(p_path, '>') as p (states)
-    cross join lateral generate_series(2, cardinality(p.states)) as g (n)
-    where not exists (select from tasker.legal_transitions() l
-      where l.subject = p_subject and l.state = p.states[g.n - 1] and p.states[g.n] = any (l.followers)))
 $$;

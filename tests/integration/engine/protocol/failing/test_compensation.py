@@ -7,7 +7,7 @@ from typing import Any
 
 from tasker.engine.expansion.compensations import plan_compensation
 from tests.integration.engine.protocol.failing.conftest import Begin, Run, Story
-from tests.support.engine_fixture import Item, operator
+from tests.support.engine_fixture import Item, ok, operator
 
 SAGA = """
   name: flight, compensate: u
@@ -139,6 +139,15 @@ async def test_retry_of_a_task_whose_compensation_failed_repeats_that_alone(begi
     assert story.end == ("error", "compensated")
 
 
+async def test_replay_of_dead_letters_repeats_what_failed_of_a_compensation(begin: Begin) -> None:
+    replayable = "select name from tasker.replayable(%s, null)"
+    story = await begin(SAGA, TOP).run(["pay", "hotel.undo"])
+    assert story.orchestra.lab.observer.rows(replayable, story.task) == [("hotel.undo",)]
+
+    story = await begin(SAGA, TOP).run(["pay"])
+    assert story.orchestra.lab.observer.rows(replayable, story.task) == []
+
+
 async def test_steps_without_a_compensation_keep_the_order(run: Run) -> None:
     steps = """
       name: a, compensate: u
@@ -204,6 +213,33 @@ async def test_cancelled_task_whose_compensation_failed_ends_cancelled_once_it_i
     await story.run()
 
     assert story.end == ("cancelled", "compensated")
+
+
+async def test_cancelled_task_ends_cancelled_once_an_operator_did_what_was_left_to_undo(begin: Begin) -> None:
+    story = begin(SAGA, TOP)
+    (claim,) = story.orchestra.lab.one.take()
+    await story.report(claim)
+    cancel(story, compensate=True)
+    await story.run(["flight.undo"])
+
+    assert operate(story, "resolve", "flight.undo") is None
+
+    assert story.end == ("cancelled", "compensated")
+    story.orchestra.lab.check()
+
+
+async def test_step_whose_result_waits_for_an_orchestrator_is_undone_after_a_cancel(begin: Begin) -> None:
+    story = begin(SAGA, TOP)
+    lab = story.orchestra.lab
+    (claim,) = lab.one.take()
+    lab.one.call("park", lab.one.args(items=[ok(claim, {"booking": 7})]))
+
+    cancel(story, compensate=True)
+
+    assert story.states["flight"] == "complete"
+    lab.check()
+    await story.run()
+    assert (story.ran, story.end) == (["flight.undo"], ("cancelled", "compensated"))
 
 
 async def test_deadline_starts_the_compensation_and_does_not_end_it(begin: Begin) -> None:
