@@ -307,12 +307,15 @@ def _decided(args: Mapping[str, Any], state: Mapping[str, Any], *, voted: bool) 
 
 
 def _missing(task_uuid: str, step: str) -> ApprovalNotFound:
-    message = f"task {task_uuid} has no approval {step!r:.80}, or has not come to it"
+    message = f"task {task_uuid} has no approval {step!r:.80}, or has not reached it"
     return ApprovalNotFound(message, hint=see("tasker task show"))
 
 
 def _not_an_approver(name: str, step: str) -> NotPermitted:
-    return NotPermitted(f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs")
+    return NotPermitted(
+        f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs",
+        hint=f"{see('tasker approval show')} for who may decide",
+    )
 
 
 def _time(text: str | None) -> datetime | None:
