@@ -22,7 +22,7 @@ from tasker.errors import (
     StateMachineError,
     UsageError,
 )
-from tasker.errors.remedies import see
+from tasker.errors.remedies import remedy, see
 from tasker.handlers.step_inputs import scope_of
 from tasker.json_values import encode, require_findable
 from tasker.services.approval_links import LinkClaims, LinkSigner
@@ -314,7 +314,7 @@ def _missing(task_uuid: str, step: str) -> ApprovalNotFound:
 def _not_an_approver(name: str, step: str) -> NotPermitted:
     return NotPermitted(
         f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs",
-        hint=f"{see('tasker approval show')} for who may decide",
+        hint=remedy("{} names who may decide", "tasker approval show"),
     )
 
 
