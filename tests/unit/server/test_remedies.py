@@ -23,12 +23,13 @@ PARTS = ("db", "engine", "messaging", "orchestration", "server", "services")
 LOCAL = (
     "db/caller_transaction.py",
     "db/database.py",
+    "db/handler_transaction.py",
     "db/roles.py",
     "server/auth/",
     "services/configuration/",
     "services/workflows/served.py",
 )
-"""Raised at a command line or at the start of a process, never while a request is answered."""
+"""Raised at a command line, at the start of a process or of a step, never while a request is answered."""
 
 
 def hints() -> Iterator[tuple[str, str]]:
@@ -56,7 +57,10 @@ def test_each_request_of_a_remedy_is_a_route() -> None:
     paths = json.loads((ROOT / "docs/reference/openapi.json").read_text(encoding="utf-8"))["paths"]
     for request in REQUESTS.values():
         method, path = request.split(" ")
+        path, _, query = path.partition("?")
         assert method.lower() in paths.get(path, {}), request
+        parameters = [parameter["name"] for parameter in paths[path][method.lower()].get("parameters", ())]
+        assert not query or query.partition("=")[0] in parameters, request
 
 
 @pytest.mark.parametrize("command", REQUESTS)
