@@ -23,12 +23,13 @@ PARTS = ("db", "engine", "messaging", "orchestration", "server", "services")
 LOCAL = (
     "db/caller_transaction.py",
     "db/database.py",
+    "db/handler_transaction.py",
     "db/roles.py",
     "server/auth/",
     "services/configuration/",
     "services/workflows/served.py",
 )
-"""Raised at a command line or at the start of a process, never while a request is answered."""
+"""Raised at a command line, at the start of a process or of a step, never while a request is answered."""
 
 
 def hints() -> Iterator[tuple[str, str]]:
