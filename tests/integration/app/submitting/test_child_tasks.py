@@ -130,6 +130,15 @@ def test_a_handler_reads_outputs_in_pages(
     assert [row[1] for row in report.steps["two"].result["read"]] == ["succeeded", "failed", *["succeeded"] * 3]
 
 
+def test_children_of_a_step_that_starts_none_are_refused(media: tasker.SyncApp, registry: HandlerRegistry) -> None:
+    registry.register("report", lambda context: {"read": len(list(context.children("vidoes")))})
+
+    failed = media.run(parent(LIST), {"urls": ["a"]}, timeout=60)
+
+    expected = "context.children: batch has no step 'vidoes' that starts child tasks; steps with `type: task`: videos"
+    assert failed.steps["report"].error["message"] == expected
+
+
 def test_an_empty_list_starts_nothing(media: tasker.SyncApp) -> None:
     report = media.run(parent(LIST), {"urls": []}, timeout=60)
 
