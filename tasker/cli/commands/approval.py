@@ -52,7 +52,12 @@ def list_approvals(mine: bool, form: str, place: FleetTarget, **which: Any) -> N
 @FORMAT
 @fleet_options
 def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> None:
-    """Show the approval of a step: what it shows, who may decide, its form, and the votes."""
+    """Show the approval of a step: what it shows, who may decide, its form, and the votes.
+
+    \b
+    Example:
+      tasker approval show 0199c1f4-8a52 approve
+    """
 
     async def read(app: Fleet) -> ApprovalDetail:
         return await app.approvals.get(await find_task(app.tasks, task_uuid), step)
@@ -114,6 +119,10 @@ def make_link(task_uuid: str, step: str, subject: str, form: str, place: FleetTa
     """Make a signed link with which the person NAME decides once, without signing in.
 
     It needs `common.approvals.link_keys` in the configuration. Send it to that person alone.
+
+    \b
+    Example:
+      tasker approval link 0199c1f4-8a52 approve ann
     """
 
     async def make(app: Fleet) -> ApprovalLink:

@@ -88,6 +88,23 @@ WAITS = "- {name: w, type: wait, for: 9d}\n"
 LIST = "for_each: {in: input.urls, as: url}, inputs: {url: '${url}'}"
 
 
+def test_what_a_child_marks_as_sensitive_is_in_its_output_only_if_it_was_asked_for(media: tasker.SyncApp) -> None:
+    schema = "result_schema: {type: object, properties: {url: {type: string, x-sensitive: true}}}"
+    media.template_texts.register(f"""
+name: encode
+namespace: media
+version: "2"
+steps:
+  - {{name: fetch, handler: fetch, {schema}}}
+""")
+
+    silent = media.run(parent("inputs: {url: a.mp4}"), {}, timeout=60)
+    asked = media.run(parent("inputs: {url: a.mp4}, output: steps.fetch.url"), {}, timeout=60)
+
+    assert silent.steps["videos"].result["output"] == {"fetch": {"size": 5, "url": None}}
+    assert asked.steps["videos"].result["output"] == "a.mp4"
+
+
 def test_children_of_a_list_have_their_results_in_its_order(media: tasker.SyncApp) -> None:
     urls = [f"{'x' * number}.mp4" for number in range(7)]
 

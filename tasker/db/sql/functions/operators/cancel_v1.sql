@@ -2,11 +2,12 @@
 -- steps still running are refused. A task with steps of `finally` runs these before it ends (begin_phase); a
 -- cancel while they run ends them, too. With `compensate` the effects of its complete steps are undone
 -- before, also of one whose result is stored and waits for an orchestrator: it becomes complete. A cancel of
--- a compensation leaves the rest of the effects.
+-- a compensation leaves the rest of the effects, but not one with `compensate`.
 -- Locks: task, steps, backlog, counters, fan-outs; then as begin_phase.
 -- p_args: {task, worker, reason, actor, compensate}, and what begin_phase needs.
 -- Returns: {cancelled, state, from, running: [{step, token, worker}], finished: {task: its state}, waiters:
---   {task: waiter to notify of its end}}, or, if a phase begins, what begin_phase returns.
+--   {task: waiter to notify of its end}}, or, if a phase begins, what begin_phase returns; {cancelled: false,
+--   state, outcome} if the task has ended, or is to be compensated and is or was.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -40,9 +41,13 @@ begin
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
 
+  if (p_args->>'compensate')::boolean and v_task.outcome is not null then   -- perhaps the same request again
+    return jsonb_build_object('cancelled', false, 'state', v_task.state, 'outcome', v_task.outcome);
+  end if;
+
   v_phase := case
+    when (p_args->>'compensate')::boolean then 'k'
     when v_task.phase in ('f', 'x') then null
-    when v_task.phase is null and (p_args->>'compensate')::boolean then 'k'
     when v_task.gates & 4096 <> 0 then 'x' end;
   v_ends := v_phase is null;
   v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state,
