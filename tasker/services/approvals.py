@@ -22,7 +22,7 @@ from tasker.errors import (
     StateMachineError,
     UsageError,
 )
-from tasker.errors.remedies import see
+from tasker.errors.remedies import remedy, see
 from tasker.handlers.step_inputs import scope_of
 from tasker.json_values import encode, require_findable
 from tasker.services.approval_links import LinkClaims, LinkSigner
@@ -312,12 +312,15 @@ def _decided(args: Mapping[str, Any], state: Mapping[str, Any], *, voted: bool) 
 
 
 def _missing(task_uuid: str, step: str) -> ApprovalNotFound:
-    message = f"task {task_uuid} has no approval {step!r:.80}, or has not come to it"
+    message = f"task {task_uuid} has no approval {step!r:.80}, or has not reached it"
     return ApprovalNotFound(message, hint=see("tasker task show"))
 
 
 def _not_an_approver(name: str, step: str) -> NotPermitted:
-    return NotPermitted(f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs")
+    return NotPermitted(
+        f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs",
+        hint=remedy("{} names who may decide", "tasker approval show"),
+    )
 
 
 def _time(text: str | None) -> datetime | None:

@@ -190,6 +190,18 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     lab.one.execute("insert into tasker.wait_events values (%s, 1, %s, 1, %s, now())", step, step, task)
     lab.one.execute("insert into tasker.debounces values (1, 'flow', 'x', %s, now(), 1, '{}', false)", task)
     lab.one.execute("insert into tasker.unique_keys values (1, 'flow', 'x', %s)", task)
+    fan_out = (
+        "workflow_step_uuid, token, task_uuid, template_id, depth, is_list, collects, total, max_parallel, tolerated"
+    )
+    values = "values (%s, 1, %s, 1, 1, true, true, 0, 1, 0, now(), 'c')"
+    lab.one.execute(f"insert into tasker.fan_outs ({fan_out}, opened_at, state) {values}", step, task)
+    lab.one.execute("insert into tasker.fan_out_items (workflow_step_uuid, token, index) values (%s, 1, 0)", step)
+    lab.one.execute(
+        "insert into tasker.child_ends (parent_step, token, index, child_uuid, ok) values (%s, 1, 0, %s, true)",
+        step,
+        step,
+    )
+    lab.one.execute("insert into tasker.task_families values (%s, 1)", task)
     lab.one.execute("insert into tasker.task_links values (%s, %s, %s, 1, null, 1)", task, other, other)
     lab.two.core("replay_plan", {"rate": 10, "actor": "ann", "why": "", "limit": 10})
     lab.one.execute("update tasker.dlq_replays set state = 'cancelled', finished_at = now()")

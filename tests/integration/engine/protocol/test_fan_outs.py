@@ -49,6 +49,22 @@ def test_an_end_is_counted_once_however_often_it_is_read(lab: Lab) -> None:
     lab.check()
 
 
+@pytest.mark.parametrize("deed", ["start", "gather"])
+def test_a_slice_is_written_without_reading_the_other_items_of_the_list(lab: Lab, deed: str) -> None:
+    read = "select pg_stat_get_xact_tuples_fetched('tasker.fan_out_items_pkey'::regclass)"
+    fan_out = FanOut(lab, 1500, max_parallel=10)
+    if deed == "gather":
+        fan_out.start()
+        assert end_all(lab.one) == 10
+
+    with lab.transaction(lab.one):
+        before = lab.one.value(read)
+        getattr(fan_out, deed)()
+        assert 0 < lab.one.value(read) - before < 100
+
+    assert fan_out.counters == ((10, 10, 0, 0) if deed == "start" else (10, 0, 10, 0))
+
+
 def test_a_child_ends_while_its_fan_out_is_locked(lab: Lab) -> None:
     fan_out = FanOut(lab, 2)
     fan_out.start()
@@ -260,3 +276,14 @@ def test_outputs_that_are_too_large_together_are_refused_with_what_to_do(lab: La
     assert error["error_type"] == "result_too_large"
     assert "collect: none" in error["message"]
     assert "context.children('a')" in error["message"]
+
+
+def test_a_counter_that_differs_from_the_items_is_a_violation(lab: Lab) -> None:
+    fan_out = FanOut(lab, 3)
+    fan_out.start()
+    lab.one.execute("update tasker.fan_outs set running = 2, succeeded = 1")
+
+    rules = [row.rule for row in lab.observer.rows("select rule from tasker.violations_v1('{}')")]
+
+    assert rules == ["counters of a fan-out differ from its items"]
+    lab.one.execute("update tasker.fan_outs set running = 3, succeeded = 0")
