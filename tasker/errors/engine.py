@@ -198,7 +198,7 @@ class ScheduleNotFound(TaskerError):
 
 
 class ApprovalNotFound(TaskerError):
-    """Error raised if the task has no such approval, or has not come to it."""
+    """Error raised if the task has no such approval, or has not reached it."""
 
     retryable: bool = False
     error_type = "approval_not_found"

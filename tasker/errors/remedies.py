@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 REQUESTS: Final[Mapping[str, str]] = {
+    "tasker approval show": "GET /v1/approvals/{task_uuid}/{step}",
     "tasker dlq list": "GET /v1/dlq",
     "tasker dlq replays": "GET /v1/dlq/replays",
     "tasker dlq show": "GET /v1/dlq/task/{task_uuid}",

@@ -22,7 +22,7 @@ from tasker.errors import (
     StateMachineError,
     UsageError,
 )
-from tasker.errors.remedies import see
+from tasker.errors.remedies import remedy, see
 from tasker.handlers.step_inputs import scope_of
 from tasker.json_values import encode, require_findable
 from tasker.services.approval_links import LinkClaims, LinkSigner
@@ -39,6 +39,11 @@ MOST_COMMENT: Final = 4000
 MOST_FORM: Final = 100_000
 """Bytes of a filled form."""
 REPLANS: Final = 20
+OF_SEVERAL_FIELDS: Final = (
+    *("required", "minProperties", "dependentRequired", "dependentSchemas"),
+    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+)
+"""Keywords by which a form says which of its fields there have to be, by themselves or with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +274,9 @@ def _check_form(step: StepPlan, decision: str, form: Mapping[str, Any]) -> None:
 
 
 def optional_form(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a form whose fields may be missing, also those of objects in it."""
-    kept = {key: value for key, value in schema.items() if key != "required"}
+    """Return the schema of a form whose fields may be missing, also those of objects in it: only what is there has
+    to fit."""
+    kept = {key: value for key, value in schema.items() if key not in OF_SEVERAL_FIELDS}
     fields = kept.get("properties")
     if isinstance(fields, Mapping):
         kept["properties"] = {
@@ -307,12 +313,15 @@ def _decided(args: Mapping[str, Any], state: Mapping[str, Any], *, voted: bool) 
 
 
 def _missing(task_uuid: str, step: str) -> ApprovalNotFound:
-    message = f"task {task_uuid} has no approval {step!r:.80}, or has not come to it"
+    message = f"task {task_uuid} has no approval {step!r:.80}, or has not reached it"
     return ApprovalNotFound(message, hint=see("tasker task show"))
 
 
 def _not_an_approver(name: str, step: str) -> NotPermitted:
-    return NotPermitted(f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs")
+    return NotPermitted(
+        f"{name} may not decide {step!r:.80}: its `from` names neither them nor a permission of theirs",
+        hint=remedy("{} names who may decide", "tasker approval show"),
+    )
 
 
 def _time(text: str | None) -> datetime | None:

@@ -33,7 +33,10 @@ def check_mocks(plan: Plan, mocks: Mapping[str, Any], strictness: Strictness) ->
         elif isinstance(mock, Mock):
             problems += [problem for call in mock.calls for problem in _problems(plan, step, call, strictness)]
     if problems:
-        raise UsageError("; ".join(dict.fromkeys(problems)), hint="mocks stand for the results of handlers")
+        raise UsageError(
+            "; ".join(dict.fromkeys(problems)),
+            hint="a mock replaces what the step of this name waits for, or the result of its handler",
+        )
 
 
 def _problems(plan: Plan, step: StepPlan, call: MockedCall, strictness: Strictness) -> list[str]:

@@ -60,6 +60,11 @@ _EXPECTED_OF = {
     "no_decision": "true",
     "lost": "a whole number above 0",
 }
+_WORDS = ("fail", "route", "batches", "approved", "rejected", "no_decision")
+_SETTINGS = (
+    "STEP={...} is a result in JSON; others are STEP=fail:TYPE[:TIMES], route:STEP[,STEP], batches:N, approved:NAME, "
+    "rejected:NAME and no_decision; those of events are written in a file, --mocks FILE"
+)
 EXPECTED = "expected one of " + ", ".join(f"{{{kind}: ...}}" for kind in _KINDS) + ", or a list of them"
 
 
@@ -141,7 +146,7 @@ def read_setting(text: str) -> tuple[str, Mock]:
     """Return the step and the mock of a command line's STEP=MOCK. Raises `UsageError`."""
     step, given, value = text.partition("=")
     if not step or not given:
-        raise UsageError(f"--mock {text}: expected STEP=RESULT, STEP=fail:TYPE[:TIMES] or STEP=route:BRANCH[,BRANCH]")
+        raise UsageError(f"--mock {text}: expected STEP=MOCK", hint=_SETTINGS)
     where = f"--mock {step}"
     kind, _, rest = value.partition(":")
     if kind == "fail":
@@ -161,5 +166,8 @@ def read_setting(text: str) -> tuple[str, Mock]:
     try:
         return step, result(json.loads(value))
     except json.JSONDecodeError as error:
-        hint = "a result is JSON, as in --mock 'charge={\"id\": 7}'"
-        raise UsageError(f"{where}: {value!r:.80} is not JSON: {error.msg}", hint=hint) from None
+        near = did_you_mean(kind, _WORDS)
+        raise UsageError(
+            f"{where}: {value!r:.80} is neither a mock nor the JSON of a result: {error.msg}",
+            hint=f"{near}; {_SETTINGS}" if near else _SETTINGS,
+        ) from None

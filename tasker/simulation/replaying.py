@@ -86,12 +86,18 @@ def replay(
         ignore: Places whose differences do not count, such as `charge.id`.
 
     Raises:
-        UsageError: The task cannot be followed, or values of it are redacted.
+        UsageError: The task cannot be replayed, or values of it are redacted.
     """
     if unknown := [name for name in steps if name not in plan.by_name]:
         raise UsageError(
             f"{plan.namespace}/{plan.name} has no step {unknown[0]!r}", hint=f"its steps: {', '.join(plan.by_name)}"
         )
+    for place in ignore:
+        if not any(
+            place == name or place.startswith((f"{name}.", f"{name}[")) for name in (*plan.by_name, *report.steps)
+        ):
+            hint = f"write STEP.NAME; its steps: {', '.join(plan.by_name)}"
+            raise UsageError(f"{place!r} to ignore is no place in a result of {plan.namespace}/{plan.name}", hint=hint)
     if has_sensitive(plan) and any(REDACTED in texts_of(value) for value in (report.context, report.results)):
         raise UsageError("sensitive values of the task are redacted", hint="replay needs the permission to read them")
     recorded = recorded_steps(plan, report, history)
@@ -102,9 +108,9 @@ def replay(
     try:
         outside_of_loops(task.run)
     except TaskerError as error:
-        raise UsageError(f"the task cannot be followed: {error.message}", hint=error.hint) from None
+        raise UsageError(f"the task cannot be replayed: {error.message}", hint=error.hint) from None
     if problems := differences_of(recorded, report, SimulatedRun(task, calls.inputs)):
-        raise UsageError(f"the task cannot be followed: {'; '.join(problems[:3])}")
+        raise UsageError(f"the task cannot be replayed: {'; '.join(problems[:3])}")
     return calls.replayed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from tasker.errors import UsageError
 from tasker.handlers.claims import Failure
@@ -14,13 +14,19 @@ from tasker.simulation.steps import AttemptOutcome, SimulatedStep
 from tasker.template.plan import StepPlan
 from tasker.template.schema_check import check_result
 
+WRITE: Final = (
+    "write `--mock STEP=approved:ann`, `{approved: true, by: ann}` in a file, "
+    "or `mock.decided(True, by='ann')` in Python"
+)
+"""How a mock says what a person decides, at each place of mocks."""
+
 
 def decided(task: SimulatedTask, step: SimulatedStep, wait: Mapping[str, Any], mock: Any) -> AttemptOutcome | None:
     """Return how an approval ends; None: never. Raises `UsageError` without a mock that says who decides."""
     if not isinstance(mock, Mock) or any(call.vote is None for call in mock.calls):
         raise UsageError(
             f"the step {step.name!r} waits for a person, and no mock says what they decide",
-            hint="mock it: `mock.decided(True, by='ann', after='2h')`, `mock.no_decision()`, or `{approved: true}`",
+            hint=WRITE,
         )
     limit = None if wait["for_seconds"] is None else round(wait["for_seconds"] * 1000)
     votes: list[dict[str, Any]] = []
@@ -70,9 +76,9 @@ def _ended(approved: bool, votes: list[dict[str, Any]], wait: Mapping[str, Any],
 def problems_of_vote(step: StepPlan, vote: MockedVote | None) -> list[str]:
     """Return why a mock is no vote about the step."""
     if vote is None:
-        return [f"the mock of {step.name!r} is no vote, and the step waits for a person: write mock.decided(...)"]
+        return [f"the step {step.name!r} waits for a person, and its mock says nothing about their decision: {WRITE}"]
     if step.wait is None or step.wait.get("on") != "person":
-        return [f"the mock of {step.name!r} is a vote of a person, and the step waits for none"]
+        return [f"the mock of {step.name!r} is the vote of a person, and the step does not wait for one"]
     form = step.wait["form"] or {"type": "object", "additionalProperties": False}
     if not vote.approved:
         form = {key: value for key, value in form.items() if key != "required"}

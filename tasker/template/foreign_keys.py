@@ -62,9 +62,10 @@ OF_STEPS: Ways = (
         "write `dependencies: [STEP]`",
     ),
     (
-        "uses run script command cmd action operator python_callable task task_ref template function call code job",
+        "uses run script command cmd action operator python_callable task task_ref function call code job",
         'write a function under @step_handler("NAME") in handlers.py and name it: `handler: NAME`',
     ),
+    ("template", "add `type: task` to start a task of that template; a step that runs code has `handler: NAME`"),
     (
         "if unless condition conditions run_if skip_if trigger_rule",
         'write `when: "EXPRESSION"`, such as `when: "steps.quote.amount > 0"`',
@@ -129,8 +130,8 @@ OF_STEPS: Ways = (
         "the whole task has a priority: `priority: high` in the template, or `--priority` with the task",
     ),
     (
-        "cache cache_key cache_policy memoize",
-        "results are kept with their task; look up in the handler what others share",
+        "cache cache_key cache_policy memo",
+        "write `effect: pure` and `memoize: {ttl: 1h}`: the step then uses the result of an earlier task",
     ),
     (
         "sleep wait timer start_delay delay_seconds wait_seconds countdown eta run_at start_at schedule_date",

@@ -52,7 +52,12 @@ def list_approvals(mine: bool, form: str, place: FleetTarget, **which: Any) -> N
 @FORMAT
 @fleet_options
 def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> None:
-    """Show the approval of a step: what it shows, who may decide, its form, and the votes."""
+    """Show the approval of a step: what it shows, who may decide, its form, and the votes.
+
+    \b
+    Example:
+      tasker approval show 0199c1f4-8a52 approve
+    """
 
     async def read(app: Fleet) -> ApprovalDetail:
         return await app.approvals.get(await find_task(app.tasks, task_uuid), step)
@@ -63,7 +68,7 @@ def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> N
 @approval.command("decide")
 @click.argument("task_uuid", metavar="TASK_UUID")
 @click.argument("step", metavar="STEP")
-@click.option("--approve/--reject", "approves", default=None, help="The decision.", required=True)
+@click.option("--approve/--reject", "approves", default=None, help="The decision; one of them is required.")
 @click.option("--form", "filled", metavar="JSON|@FILE|-", default="{}", help="Values of the form; - is standard input.")
 @click.option("--comment", default="", metavar="TEXT", help="Reason, stored with the vote.")
 @click.option(
@@ -74,7 +79,7 @@ def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> N
 def decide_approval(
     task_uuid: str,
     step: str,
-    approves: bool,
+    approves: bool | None,
     filled: str,
     comment: str,
     by: str | None,
@@ -90,6 +95,8 @@ def decide_approval(
     """
     from tasker.cli.run.input import read_object
 
+    if approves is None:
+        raise click.UsageError("expected --approve or --reject")
     values = read_object(filled, "--form", read_stdin=sys.stdin.read)
 
     async def act(app: Fleet) -> CountedVote:
@@ -112,6 +119,10 @@ def make_link(task_uuid: str, step: str, subject: str, form: str, place: FleetTa
     """Make a signed link with which the person NAME decides once, without signing in.
 
     It needs `common.approvals.link_keys` in the configuration. Send it to that person alone.
+
+    \b
+    Example:
+      tasker approval link 0199c1f4-8a52 approve ann
     """
 
     async def make(app: Fleet) -> ApprovalLink:

@@ -39,7 +39,12 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 def types_(path: Path, check: bool, form: str) -> None:
     """Write a pydantic model for the input, and one for each result with a schema, beside each template.
 
-    The file workflow_types.py has a generated part, which is replaced; what stands outside of it is kept.
+    The file workflow_types.py has a generated part, which is replaced; everything outside of it is kept.
+
+    \b
+    Examples:
+      tasker generate types workflows
+      tasker generate types workflows --check
     """
     from tasker.template.python_types import python_types
 
@@ -61,6 +66,10 @@ def handlers(path: Path, check: bool, form: str) -> None:
     """Add a function to handlers.py for each step that has no handler; it fails until you write it.
 
     Existing code is never changed. --check lists the steps without a handler.
+
+    \b
+    Example:
+      tasker generate handlers orders
     """
     from tasker.services.workflows.handler_stubs import NAMES, handler_stub
 
@@ -90,6 +99,11 @@ def scenarios(path: Path, check: bool, form: str) -> None:
 
     Each case says what the simulated run came to: read it before you trust it. The file NAME.generated.scenario.yaml
     has a generated part, which is replaced; cases that you add below it are kept.
+
+    \b
+    Examples:
+      tasker generate scenarios orders && pytest orders
+      tasker generate scenarios workflows --check
     """
     from tasker.simulation.generated_cases import generated_cases
 
@@ -110,7 +124,14 @@ def scenarios(path: Path, check: bool, form: str) -> None:
 @generate.command()
 @click.argument("source", metavar="MODULE_OR_FILE")
 def schema(source: str) -> None:
-    """Print a result_schema for each function with a return annotation, by the name of its handler."""
+    """Print a result_schema for each function with a return annotation, by the name of its handler.
+
+    The output is JSON. MODULE_OR_FILE is a Python file, a folder with handlers.py, or a module name.
+
+    \b
+    Example:
+      tasker generate schema orders/handlers.py
+    """
     from tasker.handlers.function_handlers import FunctionHandler
     from tasker.services.workflows.handlers import load_handlers
 

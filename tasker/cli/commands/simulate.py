@@ -13,6 +13,7 @@ from tasker.cli.render.values import table
 from tasker.cli.run.input import read_input
 from tasker.cli.suggestions import WorkflowPath
 from tasker.errors import UsageError
+from tasker.services.wording import counted
 
 if TYPE_CHECKING:
     from tasker.simulation.explore import Exploration
@@ -122,7 +123,9 @@ def _explore(path: Path, most_runs: int, options: dict[str, Any]) -> Exploration
 
     unused = [name for name in ("given", "settings", "mocks", "mocks_file", "mock_all", "real") if options[name]]
     if unused:
-        raise UsageError("--explore takes no input and no mocks: it makes every step come to everything that it can")
+        raise UsageError(
+            "--explore takes no input and no mocks: it runs every step with each outcome that the step can have"
+        )
     workflow = workflow_of(path, options["template"], options["environment"])
     return explore(workflow.plan, workflow.lines, most_runs)
 
@@ -170,7 +173,10 @@ def _exploration(done: Exploration) -> dict[str, Any]:
 def _exploration_text(done: Exploration) -> str:
     coverage = done.coverage
     plan = coverage.plan
-    lines = [f"{plan.namespace}/{plan.name}: {done.routes} paths through {len(plan.steps)} steps, {done.runs} runs"]
+    lines = [
+        f"{plan.namespace}/{plan.name}: {counted(done.routes, 'path')} through {counted(len(plan.steps), 'step')}, "
+        f"{counted(done.runs, 'run')}"
+    ]
     if not done.is_whole:
         lines.append("stopped before all paths were run; see --most-runs")
     lines += [

@@ -277,6 +277,12 @@ def show(
 
     Many instances of a batch worker are one line, followed by the failed ones; --all shows each of them. On a terminal
     rows are shortened to its width. JSON always has every step in full.
+
+    \b
+    Examples:
+      tasker task show 0199c1f4-8a52 --traceback
+      tasker task show 0199c1f4-8a52 --at 2h
+      tasker task show 0199c1f4-8a52 --at '2026-01-31 18:00' --format json
     """
     from tasker.cli.render.task import report_object, report_text
 
@@ -385,6 +391,10 @@ def compensate(task_uuid: str, reason: str, form: str, place: FleetTarget) -> No
 
     Steps with `compensate` are undone in the reverse order of the graph. From then on no other step of the task can
     be reset; rerun the task to try again. An open task is compensated by `tasker task cancel --compensate`.
+
+    \b
+    Example:
+      tasker task compensate 0199c1f4-8a52 --reason "the customer has cancelled"
     """
 
     async def act(app: Fleet) -> dict[str, str]:

@@ -77,6 +77,9 @@ def record(
     if file is not None and file.exists():
         raise UsageError(f"{file} exists", hint="choose another file, and move its case to yours")
 
+    if file is not None:
+        _check_name(file)
+
     async def read(app: Fleet) -> tuple[Recording, str]:
         from tasker.simulation.recording import MOST_STEPS, record
 
@@ -92,8 +95,9 @@ def record(
 
     recording, task = run_on_fleet(place, read)
     if unknown := [name for name in keep if not any(_below(name, kept) for kept in recording.kept)]:
-        known = ", ".join((*recording.replaced, *recording.kept)) or "none"
-        raise UsageError(f"--keep {unknown[0]}: no sensitive value is there", hint=f"there are some at: {known}")
+        known = ", ".join((*recording.replaced, *recording.kept))
+        hint = f"sensitive values: {known}" if known else "the task has no sensitive values: leave out --keep"
+        raise UsageError(f"--keep {unknown[0]}: there is no sensitive value at this place", hint=hint)
     if file is not None:
         _write(file, recording.text)
     done = {
@@ -108,6 +112,14 @@ def record(
     if file is None:
         done["text"] = recording.text
     print_as(form, done, _text)
+
+
+def _check_name(file: Path) -> None:
+    from tasker.services.workflows.files import SCENARIOS
+
+    if not file.name.endswith(SCENARIOS):
+        hint = f"pytest runs such files alone: -o {file.with_suffix('')}{SCENARIOS}"
+        raise UsageError(f"-o {file}: expected a name that ends with {SCENARIOS}", hint=hint)
 
 
 def _write(file: Path, text: str) -> None:

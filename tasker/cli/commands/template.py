@@ -230,6 +230,11 @@ def check_contracts(paths: tuple[Path, ...], environment: str | None, handlers: 
 
     Like `validate`, which reports the same problems, it then says how many contracts it compared and which of them
     the schemas do not decide. Exit code 0 without an error, whatever could not be decided.
+
+    \b
+    Examples:
+      tasker template check-contracts workflows
+      tasker template check-contracts orders/workflow.yaml --handlers shared_handlers
     """
     count = ContractCount()
     diagnostics, sources = _diagnosed(paths, environment, handlers, strict=False, contracts=count)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tasker.cli.render.changes import TITLES
 from tasker.cli.render.values import date_time
+from tasker.services.wording import counted
 from tasker.services.workflows.joined_texts import JoinedTexts
 from tasker.template.diagnostics import listed
 from tasker.template.diff import Level, Reader
@@ -81,7 +82,7 @@ def _summary(deployment: Deployment) -> str:
     told = ", ".join(f"{count} {action}" for action, count in counts.items() if count)
     if not deployment.has_changes:
         return f"nothing to register: {told}"
-    return f"to register: {told}" + (f"; {breaking} breaking changes" if breaking else "")
+    return f"to register: {told}" + (f"; {counted(breaking, 'breaking change')}" if breaking else "")
 
 
 def _annotations(deployment: Deployment, texts: JoinedTexts) -> Iterator[str]:

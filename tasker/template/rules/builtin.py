@@ -54,7 +54,7 @@ def check_step(step: StepDraft, types: TypesOfTexts) -> None:
             step.report("T104", f"`{name}` has no `{key}`", step.location("handler", key), hint)
     if step.type is not None and step.type.expands:
         hint = "its result creates no steps: remove `type`, or write a handler in Python"
-        step.report("T104", f"`{name}` cannot handle a {step.type} step", step.location("type"), hint)
+        step.report("T104", f"`{name}` cannot handle a step with `type: {step.type}`", step.location("type"), hint)
     inputs = step.values.get("inputs")
     if builtin.inputs is None:
         if inputs is not None:

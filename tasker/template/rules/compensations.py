@@ -41,7 +41,7 @@ def fit_their_steps(graph: DependencyGraph) -> None:
             step.report("T215", message, place, hint)
         elif not may_be_undone(step.type):
             hint = "write `compensate` on a step with a handler of its own"
-            step.report("T215", f"the effect of a {step.type} step cannot be undone", place, hint)
+            step.report("T215", f"the effect of a step with `type: {step.type}` cannot be undone", place, hint)
 
 
 def names_are_free(graph: DependencyGraph, written: Mapping[str, StepDraft]) -> None:

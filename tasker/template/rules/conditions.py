@@ -58,7 +58,7 @@ def _report_condition(step: StepDraft) -> None:
         message = f"`{step.name}` is a convergence, which cannot have `when`: it always runs"
         hint = "put the condition on a step below it"
     else:
-        message = f"`{step.name}` is a {step.type} step, which cannot have `when`: its batchable step creates it"
+        message = f"`{step.name}` has `type: {step.type}`, and cannot have `when`: its batchable step creates it"
         hint = "put the condition on the batchable step"
     step.report("T065", message, step.reading.key(*step.path, "when"), hint)
 
@@ -66,7 +66,7 @@ def _report_condition(step: StepDraft) -> None:
 def _check_rules_alone(step: StepDraft) -> None:
     if step.type is not None and step.type.creates is not Creates.BRANCHES:
         hint = "write `type: decision`, or leave `type` out"
-        step.report("T065", f"`rules` decide, and `{step.name}` is a {step.type} step", step.location("type"), hint)
+        step.report("T065", f"`rules` decide, and `{step.name}` has `type: {step.type}`", step.location("type"), hint)
     for key in OF_HANDLERS:
         if key in step.values:
             message = f"`{key}` has no effect together with `rules`: the step has no handler"
@@ -152,7 +152,7 @@ def _check_names(
         if name in branches:
             continue
         if name in graph.steps and not graph.is_plain(name):
-            message = f"`{name}` is a {graph.steps[name].type} step, which is created without a rule"
+            message = f"`{name}` has `type: {graph.steps[name].type}`, and is created without a rule"
             hint = "remove it here"
         elif name in graph.steps:
             message = f"`{name}` is not a branch of `{step.name}`"

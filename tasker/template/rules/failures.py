@@ -63,7 +63,7 @@ def branches_stand_alone(graph: DependencyGraph) -> None:
                 step.report("T154", message, step.dependency_location(parent), f"remove `{parent}`")
         if name in graph.failure_branches and step.type is not None and step.type is not DEFAULT:
             first = name if owner is not None else next(p for p in graph.parents[name] if p in graph.failure_branches)
-            message = f"`{step.title}` exists only after a failure, and cannot be a {step.type} step"
+            message = f"`{step.title}` exists only after a failure, and cannot have `type: {step.type}`"
             keys = [key for key in ("type", "rules", "when", "for_each") if step.reading.has(*step.path, key)]
             place = step.reading.key(*step.path, keys[0]) if keys else step.name_location()
             step.report(

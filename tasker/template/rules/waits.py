@@ -43,13 +43,13 @@ def _check_keys(step: StepDraft) -> None:
     for key in sorted(KINDS_OF_KEYS.keys() & step.values.keys()):
         if waits not in KINDS_OF_KEYS[key]:
             kind = KINDS_OF_KEYS[key][0]
-            message = f"`{key}` belongs to a step that waits for {A[kind]}, and `{step.name}` is a {step.type} step"
+            message = f"`{key}` belongs to a step that waits for {A[kind]}, and `{step.name}` has `type: {step.type}`"
             write = f"`type: {TYPES[kind]}`"
             hint = f"write {write}" if step.type.is_plain else f"add a step with {write} before it"
             step.report("T141", message, step.reading.key(*step.path, key), hint)
     for key in WITHOUT_WORKER if waits else ():
         if step.reading.has(*step.path, key) and not (key == "inputs" and waits in ("person", "task")):
-            message = f"`{key}` has no effect on a {step.type} step, which no worker runs"
+            message = f"`{key}` has no effect on a step with `type: {step.type}`, which no worker runs"
             step.report("T141", message, step.reading.key(*step.path, key), "remove it")
 
 

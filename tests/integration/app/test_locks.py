@@ -130,6 +130,7 @@ def test_plain_with_on_the_event_loop_is_refused(database_url: str) -> None:
     ("arguments", "message"),
     [
         ({"name": ""}, "name: expected text of 1 to 200 characters, got ''"),
+        ({"name": "\ud800"}, "name: expected text of 1 to 200 characters, got '\\ud800'"),
         ({"ttl": "soon"}, "ttl: expected a duration such as 90s"),
         ({"ttl": 0}, "ttl: expected a duration of at least 1ms"),
         ({"timeout": -1}, "timeout: expected a duration from 0s"),
@@ -155,7 +156,7 @@ def test_lock_that_was_lost_does_not_hide_the_error_of_the_block() -> None:
             return {"token": 1} if action == "take" else {"lost": True}
 
     context = step_context()
-    context._locks = Lost  # type: ignore[assignment]
+    context._calls = Lost  # type: ignore[assignment]
     with pytest.raises(KeyError), context.lock("x"):
         raise KeyError("x")
     with pytest.raises(RetryableError, match="was lost"), context.lock("x"):

@@ -119,6 +119,12 @@ def test_ignored_places_do_not_count(ran: Ran) -> None:
     assert lines_of(done) == {("price", 1): ()}
 
 
+def test_ignored_place_of_an_unknown_step_is_refused(ran: Ran) -> None:
+    with pytest.raises(UsageError, match=r"'prise.total' to ignore is no place in a result") as refused:
+        replay(*ran, registry_of(Price, Charge), ignore=["prise.total"])
+    assert "price" in (refused.value.hint or "")
+
+
 def test_failure_in_place_of_a_result_is_shown(ran: Ran) -> None:
     class Broken(Price):
         def call(self, context: StepContext) -> Any:

@@ -23,12 +23,13 @@ PARTS = ("db", "engine", "messaging", "orchestration", "server", "services")
 LOCAL = (
     "db/caller_transaction.py",
     "db/database.py",
+    "db/handler_transaction.py",
     "db/roles.py",
     "server/auth/",
     "services/configuration/",
     "services/workflows/served.py",
 )
-"""Raised at a command line or at the start of a process, never while a request is answered."""
+"""Raised at a command line, at the start of a process or of a step, never while a request is answered."""
 
 
 def hints() -> Iterator[tuple[str, str]]:
@@ -55,8 +56,8 @@ def test_hints_of_errors_that_reach_a_request_name_commands_through_one_table() 
 def test_each_request_of_a_remedy_is_a_route() -> None:
     paths = json.loads((ROOT / "docs/reference/openapi.json").read_text(encoding="utf-8"))["paths"]
     for request in REQUESTS.values():
-        method, path = request.split(" ")
-        assert method.lower() in paths.get(path, {}), request
+        method, target = request.split(" ")
+        assert method.lower() in paths.get(target.partition("?")[0], {}), request
 
 
 @pytest.mark.parametrize("command", REQUESTS)

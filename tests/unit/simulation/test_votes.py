@@ -74,8 +74,22 @@ def test_mocks_that_make_no_sense_are_refused(ask: Any, message: str) -> None:
 
 
 def test_votes_are_for_approvals_alone() -> None:
-    with pytest.raises(UsageError, match="waits for none"):
+    with pytest.raises(UsageError, match="does not wait for one"):
         simulate(plan(), {}, mocks={"ask": mock.no_decision(), "pay": mock.decided()})
+
+
+def test_result_in_place_of_a_vote_is_refused_with_each_way_to_write_one() -> None:
+    with pytest.raises(UsageError, match=r"--mock STEP=approved:ann.*\{approved: true, by: ann\}.*mock.decided"):
+        simulate(plan(), {}, mocks={"ask": {"approved": True}, "pay": {}})
+
+
+def test_misspelt_mock_of_the_command_line_is_answered_with_the_words() -> None:
+    with pytest.raises(UsageError, match="'approve:ann' is neither a mock nor the JSON of a result") as refused:
+        read_setting("ask=approve:ann")
+    assert "did you mean `approved`" in (refused.value.hint or "")
+    with pytest.raises(UsageError, match="expected STEP=MOCK") as refused:
+        read_setting("ask")
+    assert "no_decision" in (refused.value.hint or "")
 
 
 def test_votes_in_files_and_on_the_command_line_are_read() -> None:

@@ -19,6 +19,7 @@ CHILDREN = (
     Case("T182", LIST.replace("5%", "«101%»"), "a share such as 5%", LIST),
     Case("T183", child("template: x, «max_parallel»: 3"), "one child", LIST),
     Case("T183", child("template: x, for_each: {in: input.list, «on_error»: collect}"), "tolerated_failures", LIST),
+    Case("T027", steps("- {name: a, handler: h, «template»: x}"), "add `type: task`", ONE),
     Case("T184", child("template: «flow»"), "without end", ONE),
     Case("T141", child("template: x, «handler»: h"), "no worker runs", ONE),
     Case("T141", child("template: x, «retry»: {max_attempts: 2}"), "no worker runs", ONE),

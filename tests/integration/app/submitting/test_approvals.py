@@ -100,8 +100,9 @@ def test_bad_votes_are_refused_with_the_reason(app: tasker.SyncApp) -> None:
         app.decide(task, "approve", "approved", by="ann")
     with pytest.raises(InputInvalid, match="expected at least 1"):
         app.decide(task, "approve", "rejected", by="ann", form={"limit": 0})
-    with pytest.raises(NotPermitted, match="eve may not decide 'approve'"):
+    with pytest.raises(NotPermitted, match="eve may not decide 'approve'") as refused:
         app.decide(task, "approve", "rejected", by="eve")
+    assert refused.value.hint == "`tasker approval show` names who may decide"
     with pytest.raises(UsageError, match="invalid decision 'yes'"):
         app.decide(task, "approve", "yes", by="ann")
     with pytest.raises(ApprovalNotFound, match="no approval 'pay'"):

@@ -124,16 +124,18 @@ def test_children_of_a_list_have_their_results_in_its_order(media: tasker.SyncAp
     assert result == {"total": 7, "succeeded": 7, "failed": [], "results": [2 * len(url) for url in urls]}
 
 
+async def in_async(context: Any) -> dict[str, Any]:
+    return {"read": [child.output async for child in context.children("videos")]}
+
+
+def in_thread(context: Any) -> dict[str, Any]:
+    return {"read": [(child.index, child.state, child.output) for child in context.children("videos")]}
+
+
 def test_a_handler_reads_outputs_in_pages(
     media: tasker.SyncApp, registry: HandlerRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasker.handlers.child_pages.PAGE", 2)
-
-    async def in_async(context: Any) -> dict[str, Any]:
-        return {"read": [child.output async for child in context.children("videos")]}
-
-    def in_thread(context: Any) -> dict[str, Any]:
-        return {"read": [(child.index, child.state, child.output) for child in context.children("videos")]}
 
     registry.register("in_async", in_async)
     registry.register("in_thread", in_thread)
@@ -141,12 +143,17 @@ def test_a_handler_reads_outputs_in_pages(
         PARENT.replace("KEYS", f"{LIST}, output: steps.fetch.size, collect: none, tolerated_failures: 1")
         + "  - {name: one, handler: in_async, dependencies: [videos]}\n"
         + "  - {name: two, handler: in_thread, dependencies: [videos]}\n"
+        + "  - {name: one_apart, handler: in_async, dependencies: [videos], execution: {mode: process}}\n"
+        + "  - {name: two_apart, handler: in_thread, dependencies: [videos], execution: {mode: process}}\n"
     )
 
     report = media.run(plan, {"urls": ["a", "broken", "ccc", "dd", "e"]}, timeout=60)
 
     assert report.steps["videos"].result == {"total": 5, "succeeded": 4, "failed": [1]}
     assert report.steps["one"].result == {"read": [1, None, 3, 2, 1]}
+    assert [report.steps[name].result for name in ("one_apart", "two_apart")] == [
+        report.steps[name].result for name in ("one", "two")
+    ]
     assert [row[1] for row in report.steps["two"].result["read"]] == ["succeeded", "failed", *["succeeded"] * 3]
 
 

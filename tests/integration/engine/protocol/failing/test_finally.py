@@ -201,3 +201,27 @@ async def test_deadline_that_passes_while_last_steps_run_leaves_them(begin: Begi
     await story.report(report)
 
     assert story.end == ("complete", None)
+
+
+@pytest.mark.parametrize("on_limit", ["cancel_new", "cancel_running"])
+async def test_last_steps_of_a_task_that_gives_way_run_to_their_end(begin: Begin, on_limit: str) -> None:
+    story = begin("name: a\nname: report", TOP + f"\nconcurrency: {{limit: 1, on_limit: {on_limit}}}")
+    lab = story.orchestra.lab
+
+    def turn() -> None:
+        for _ in range(3):
+            lab.one.call("due", lab.one.args(limit=100))
+
+    turn()
+    tasks = [story.task, lab.submit_one(story.plan)]
+    turn()
+    tasks.append(lab.submit_one(story.plan))
+    turn()
+
+    gone = tasks[1] if on_limit == "cancel_new" else tasks[0]
+    assert lab.task(gone).state != "cancelled"
+    for _ in range(4):
+        await story.run()
+        turn()
+
+    assert (lab.task(gone).state, lab.states(gone)) == ("cancelled", {"a": "cancelled", "report": "complete"})
