@@ -105,6 +105,16 @@ steps:
     assert asked.steps["videos"].result["output"] == "a.mp4"
 
 
+def test_who_is_confined_to_a_namespace_registers_no_template_that_starts_tasks_elsewhere(
+    media: tasker.SyncApp,
+) -> None:
+    text = PARENT.replace("KEYS", "namespace: vault")
+
+    with pytest.raises(tasker.errors.NotPermitted, match="in namespace vault"):
+        media.template_texts.register(text, namespaces=["media"])
+    media.template_texts.register(text, namespaces=["media", "vault"])
+
+
 def test_children_of_a_list_have_their_results_in_its_order(media: tasker.SyncApp) -> None:
     urls = [f"{'x' * number}.mp4" for number in range(7)]
 
