@@ -283,7 +283,7 @@ def translated(error: Exception, lost: bool) -> Exception:
     if state == INSUFFICIENT_PRIVILEGE:
         return ConfigurationError(
             f"the role of the transaction may not complete a step: {cause}",
-            hint="grant it the role of workers, which `tasker db roles` makes",
+            hint="grant it the rights of the role of workers",
         )
     if lost:
         return DatabaseUnavailable(f"the connection of the transaction was lost: {cause}")

@@ -281,16 +281,17 @@ class CancelAnswer:
     """Answer of a cancellation.
 
     `former` is the task's state before it (None if nothing was cancelled); `state` is the state now (None if there is
-    no such task).
+    no such task), and `outcome` that of a compensation which goes on, or has ended, instead.
     """
 
     former: str | None
     state: str | None
+    outcome: str | None = None
 
     @classmethod
     def parse(cls, answer: Answer) -> Self:
         """Parse the answer of `tasker.cancel_v1`."""
-        return cls(answer.get("from"), answer.get("state"))
+        return cls(answer.get("from"), answer.get("state"), answer.get("outcome"))
 
 
 @dataclass(frozen=True, slots=True)

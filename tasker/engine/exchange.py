@@ -228,6 +228,8 @@ class Result:
     """Expansions of the task that this process knows, by the step that decided; None if it knows nothing of it."""
     stored: AdvanceResult | None = None
     """Answer to the write that has stored it on its handler's connection; None: it is still to be written."""
+    on_stored: Callable[[], None] | None = None
+    """Called once the result of a step that ran ahead is stored."""
 
     @property
     def failure(self) -> Failure | None:

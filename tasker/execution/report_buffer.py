@@ -148,6 +148,11 @@ class ReportBuffer:
         self._loop = asyncio.get_running_loop()
         return AttemptReporter(self, claim)
 
+    def held(self, claim: Claim) -> HeldReporter:
+        """Return the reporter of an attempt that runs ahead of its claim. Call it on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        return HeldReporter(self, claim)
+
     async def filled(self) -> None:
         await self._filled.wait()
 
@@ -229,7 +234,10 @@ class AttemptReporter:
             text = f"there may be more lines: of each attempt {most:,} are kept (worker.execution.kept_log_lines)"
             line = LogLine(line.at, line.level, "tasker", text)
         if number <= most:
-            self._buffer.add_line(StoredLogLine(self._claim, number, storable(line)))
+            self._add(StoredLogLine(self._claim, number, storable(line)))
+
+    def _add(self, line: StoredLogLine) -> None:
+        self._buffer.add_line(line)
 
     def printed(self, text: str) -> None:
         """Add the lines that this text completes."""
@@ -249,6 +257,32 @@ class AttemptReporter:
         if self._printed is not None:
             for line in self._printed.end():
                 self.log(line)
+
+
+class HeldReporter(AttemptReporter):
+    """Reporter of an attempt that runs ahead: the attempt that follows, should it not count, numbers its lines anew.
+
+    Its progress is never shown.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self, buffer: ReportBuffer, claim: Claim) -> None:
+        super().__init__(buffer, claim)
+        self._held: list[StoredLogLine] | None = []
+
+    def _add(self, line: StoredLogLine) -> None:
+        held = self._held
+        self._buffer.add_line(line) if held is None else held.append(line)
+
+    def progress(self, report: ProgressReport) -> None:
+        """Do nothing: the step has no claim."""
+
+    def release(self) -> None:
+        """Store the lines: the result of the attempt was stored."""
+        held, self._held = self._held or [], None
+        for line in held:
+            self._buffer.add_line(line)
 
 
 class ChildReporter:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tasker.engine.exchange import Result
 from tasker.engine.task_graph import Growths, step_number
-from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, AttemptEnd, ClaimLost
+from tasker.execution.attempt.attempt import Attempt, AttemptCancelFlag, AttemptEnd
 from tasker.template.effects import PURE
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class DependentResults:
         self._inline = settings.result_path == "inline"
         self._durations_ms: dict[tuple[int, str], int] = {}
         """Duration of the last attempt here, by template and step; steps of chains only."""
+        self._runs = set[asyncio.Future[AttemptEnd]]()
 
     def with_evaluated(self, attempt: Attempt, end: Result) -> Result:
         """Return the result with what is known of the task's graph, and with those of dependents without a handler."""
@@ -66,18 +67,21 @@ class DependentResults:
         loop, ahead = asyncio.get_running_loop(), list[Result]()
         until, last = loop.time() + HOLD_SECONDS, (attempt, end)
         while (following := self._following(*last, growths)) is not None and not running.cancel.is_set():
+            output = self._reports.held(following.claim)
+            following = replace(following, reporter=output)
             result = await self._run(running, following, until - loop.time())
             if not isinstance(result, Result) or result.success is None or result.success.events:
                 break  # its own attempt reports a failure, and publishes events
             self._learn(result)
-            ahead.append(result)
+            ahead.append(replace(result, on_stored=output.release))
             last = following, result
         if ahead:
             ahead += self.with_evaluated(*last).ahead
         return replace(end, ahead=tuple(ahead), growths=growths) if ahead else end
 
     def _learn(self, result: Result) -> None:
-        self._durations_ms[result.claim.template, result.claim.name] = result.duration_ms
+        if result.success is None or result.success.memoized is None:  # a stored result says nothing of its handler
+            self._durations_ms[result.claim.template, result.claim.name] = result.duration_ms
 
     def _following(self, attempt: Attempt, result: Result, growths: Growths) -> Attempt | None:
         """Return the attempt of the next step of the chain, or None if it does not run ahead."""
@@ -98,7 +102,6 @@ class DependentResults:
             dependency_results=with_result(attempt, result.success),
             inputs=None,
             cancel=AttemptCancelFlag(),
-            reporter=self._reports.of(next_claim),
         )
         return following if self._is_pure(following) else None
 
@@ -108,12 +111,18 @@ class DependentResults:
     def _is_quick(self, template: int, step: StepPlan) -> bool:
         return self._durations_ms.get((template, step.name), QUICK_MS + 1) <= QUICK_MS
 
-    async def _run(self, running: InFlightClaim, attempt: Attempt, seconds: float) -> AttemptEnd:
-        """Run one attempt for at most so many seconds; what stops the step above it stops this one."""
-        timer = asyncio.get_running_loop().call_later(max(0.0, seconds), attempt.cancel.set, ClaimLost)
+    async def _run(self, running: InFlightClaim, attempt: Attempt, seconds: float) -> AttemptEnd | None:
+        """Run one attempt; what stops the step above it stops this one.
+
+        Return None when it takes longer: it is stopped, and nobody waits for a thread that does not notice.
+        """
+        run = asyncio.ensure_future(self._runner.run(attempt))
+        self._runs.add(run)
+        run.add_done_callback(self._runs.discard)
         running.cancel.wake = attempt.cancel.set
         try:
-            return await self._runner.run(attempt)
+            await asyncio.wait({run}, timeout=max(0.0, seconds))
+            return run.result() if run.done() else None
         finally:
             running.cancel.wake = None
-            timer.cancel()
+            attempt.cancel.set()

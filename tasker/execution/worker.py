@@ -33,8 +33,8 @@ from tasker.execution.attempt.attempt import (
 )
 from tasker.execution.attempt.call import context_of
 from tasker.execution.attempt.listeners import AttemptListener, failed_here, log_failure
-from tasker.execution.attempt.lock_calls import WorkerLocks
 from tasker.execution.attempt.runner import AttemptRunner
+from tasker.execution.attempt.worker_calls import WorkerCalls
 from tasker.execution.event_making import EventFactory
 from tasker.execution.fast.local_tasks import LocalTaskTracker
 from tasker.execution.in_flight import FencedWrites, InFlightClaim, InFlightClaims, ReleasedClaim
@@ -265,8 +265,8 @@ class Worker:
         running = InFlightClaim(claim := self._claim(row, plan, step, task), step.handler.callable)
         read = CopyOnRead.of(task.context), self.inputs.dependency_results(task, plan, step)
         limit, reporter = self.settings.limits.result_limit_bytes, self.reports.of(claim)
-        locks = partial(WorkerLocks, asyncio.get_running_loop())
-        more: dict[str, Any] = {"lists": task.lists, "locks": locks, "starter": self.starter}
+        calls = partial(WorkerCalls, asyncio.get_running_loop())
+        more: dict[str, Any] = {"lists": task.lists, "calls": calls, "starter": self.starter}
         attempt = Attempt(claim, plan, step, *read, running.cancel, self._writes, limit, reporter, **more)
         if row.waited_ms is not None:
             self.metrics.claimed(plan, step, row.waited_ms)
@@ -348,6 +348,8 @@ class Worker:
         """Notify plugins of a step that was stored with the result of the step above it, without a claim."""
         step = result.plan.steps[result.claim.ordinal]
         self.metrics.ended(result.plan, step, result.duration_ms, failed=False)
+        if result.on_stored is not None:
+            result.on_stored()
         if self._teller is not None:
             self._teller.ended(self._teller.started(result.claim, result.plan), result)
 

@@ -137,7 +137,8 @@ def again_when(
         if not isinstance(schema, Mapping):
             raise ValidationError(f"schema: expected a JSON Schema, got {schema!r:.80}")
         if problems := list(schema_problems(dict(schema))):
-            raise ValidationError(f"schema: not a JSON Schema: {problems[0]}")
+            place = "".join(f".{part}" for part in problems[0].path)
+            raise ValidationError(f"schema{place}: not a JSON Schema: {problems[0].message}")
     raise AgainWhen(event, str(key), seconds, on_timeout, _checked_state(state), schema)
 
 

@@ -26,8 +26,7 @@ from tasker.template.names import MAX_ATTEMPTS
 from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
-    from tasker.handlers.child_pages import ReadPage
-    from tasker.handlers.locks import LockCalls
+    from tasker.handlers.calls import HandlerCalls
 
 
 _KEPT = {"input_data": "_inputs", "dependency_results": "_results"}
@@ -74,10 +73,9 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Lending, 
     _inputs: CopyOnRead | None = PrivateAttr(None)
     _results: CopyOnRead | None = PrivateAttr(None)
     _resources: Mapping[str, Any] | None = PrivateAttr(None)
-    _locks: Callable[[], LockCalls] | None = PrivateAttr(None)
+    _calls: Callable[[], HandlerCalls] | None = PrivateAttr(None)
     _transaction: Any = PrivateAttr(None)
     _starter: TaskStarter | None = PrivateAttr(None)
-    _children: ReadPage | None = PrivateAttr(None)
     _task_input: Mapping[str, Any] | None = PrivateAttr(None)
     """The task's context where `input_data` is not; None where it is."""
 
@@ -94,9 +92,8 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Lending, 
         cancel_flag: CancelFlag | None = None,
         events: HandlerEvents | None = None,
         resources: Mapping[str, Any] | None = None,
-        locks: Callable[[], LockCalls] | None = None,
+        calls: Callable[[], HandlerCalls] | None = None,
         starter: TaskStarter | None = None,
-        children: ReadPage | None = None,
     ) -> StepContext:
         """Return the context of a claimed step, without validation because the worker's values are valid.
 
@@ -131,10 +128,9 @@ class StepContext(ProgressReporting, StartingTasks, Resuming, GoingOn, Lending, 
                 "_inputs": CopyOnRead.of(task_context if inputs is None else inputs),
                 "_results": CopyOnRead.of(dependency_results),
                 "_resources": resources,
-                "_locks": locks,
+                "_calls": calls,
                 "_transaction": None,
                 "_starter": starter,
-                "_children": children,
                 "_task_input": None if inputs is None else CopyOnRead.of(task_context),
             },
         )

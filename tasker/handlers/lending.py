@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from tasker.errors import RetryableError, UsageError
 
 if TYPE_CHECKING:
+    from tasker.handlers.calls import HandlerCalls
     from tasker.handlers.child_pages import Children
-    from tasker.handlers.locks import Duration, HandlerLock, LockCalls
+    from tasker.handlers.locks import Duration, HandlerLock
 
 
 class Lending:
     """Part of `StepContext` with what a worker lends to handlers."""
 
     if TYPE_CHECKING:
-        _locks: Callable[[], LockCalls] | None
+        _calls: Callable[[], HandlerCalls] | None
         _resources: Mapping[str, Any] | None
         _transaction: Any
-        _children: Any
 
         @property
         def step_name(self) -> str:
@@ -43,7 +43,7 @@ class Lending:
         """
         from tasker.handlers.locks import HandlerLock, UnsharedLocks  # needed for handlers with locks only
 
-        return HandlerLock(UnsharedLocks() if self._locks is None else self._locks(), name, ttl, timeout)
+        return HandlerLock(UnsharedLocks() if self._calls is None else self._calls(), name, ttl, timeout)
 
     def resource(self, name: str) -> Any:
         """Return the client of a resource of the worker (`[resources.NAME]`); it is made at its first use.
@@ -68,7 +68,7 @@ class Lending:
         """
         from tasker.handlers.child_pages import Children  # few handlers read it
 
-        return Children(step_name, self._children)
+        return Children(step_name, None if self._calls is None else self._calls())
 
     @property
     def transaction(self) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from itertools import count
 from time import monotonic
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from tasker.errors import DatabaseError, PermanentError, ResourceContentionError, RetryableError, ValidationError
+from tasker.handlers.calls import HandlerCalls
 from tasker.template.durations import duration_seconds, duration_text
 
 LONGEST_NAME = 200
@@ -19,18 +21,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between two tries to take a lock that another step holds."""
 
 Duration: TypeAlias = timedelta | float | str
-
-
-class LockCalls(Protocol):
-    """Calls of the database for the locks of one attempt: `take`, `renew` and `release`."""
-
-    def call(self, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Call and wait in this thread."""
-        ...
-
-    async def acall(self, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Call without blocking the event loop."""
-        ...
 
 
 class UnsharedLocks:
@@ -55,8 +45,8 @@ class HandlerLock:
     take it. Pass `token` on to systems that can refuse lower numbers than they have seen.
     """
 
-    def __init__(self, calls: LockCalls, name: str, ttl: Duration, timeout: Duration) -> None:
-        if type(name) is not str or not 1 <= len(name) <= LONGEST_NAME or "\0" in name:
+    def __init__(self, calls: HandlerCalls, name: str, ttl: Duration, timeout: Duration) -> None:
+        if type(name) is not str or not 1 <= len(name) <= LONGEST_NAME or re.search("[\0\ud800-\udfff]", name):
             raise ValidationError(f"name: expected text of 1 to {LONGEST_NAME} characters, got {name!r:.80}")
         self.name = name
         self._calls, self._ttl, self._timeout = calls, _seconds("ttl", ttl), _seconds("timeout", timeout)

@@ -51,6 +51,14 @@ class RequestLimits:
     requests: int = 2000
 
 
+def path_of(scope: Scope) -> str:
+    """Return the path of a request for the log, without a signed link: whoever reads one can decide with it."""
+    before, signed, _ = scope["path"].partition(SIGNED)
+    return f"{before}{signed}{'{link}' if signed else ''}"
+
+
+SIGNED = "/ui/decide/"
+"""Beginning of the paths of signed links."""
 AGAIN_SECONDS = 1
 STOPPING = "the server stopped before the request was answered; it is unknown whether the change was made"
 
@@ -142,12 +150,12 @@ class _Exchange:
         except asyncio.CancelledError:  # only a server that stops cancels an exchange
             if self._started:
                 raise
-            _log.warning("request_cut request=%s %s", self.request_id, self._scope["path"])
+            _log.warning("request_cut request=%s %s", self.request_id, path_of(self._scope))
             await self._fail(503, STOPPING, "stopping", retry_after=AGAIN_SECONDS)
         except ClientDisconnect:  # the client left before its request was complete, so no answer is needed
             return
         except Exception:
-            _log.exception("request=%s %s failed", self.request_id, self._scope["path"])
+            _log.exception("request=%s %s failed", self.request_id, path_of(self._scope))
             if not self._ended:  # the framework re-raises an error that it has already answered
                 await self._fail(500, FAILED)
 

@@ -39,6 +39,11 @@ MOST_COMMENT: Final = 4000
 MOST_FORM: Final = 100_000
 """Bytes of a filled form."""
 REPLANS: Final = 20
+OF_SEVERAL_FIELDS: Final = (
+    *("required", "minProperties", "dependentRequired", "dependentSchemas"),
+    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+)
+"""Keywords by which a form says which of its fields there have to be, by themselves or with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +240,8 @@ class Approvals(Viewed):
 
 
 def _require_name(by: str) -> None:
-    if not 1 <= len(by) <= MOST_SUBJECT:
+    if not 1 <= len(by) <= MOST_SUBJECT or not by.isprintable():
         raise UsageError(f"expected the name of a person of at most {MOST_SUBJECT} characters, got {by!r:.60}")
-    require_findable(by, "name")
 
 
 def _checked_vote(by: str, decision: str, comment: str, form: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,8 +273,9 @@ def _check_form(step: StepPlan, decision: str, form: Mapping[str, Any]) -> None:
 
 
 def optional_form(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a form whose fields may be missing, also those of objects in it."""
-    kept = {key: value for key, value in schema.items() if key != "required"}
+    """Return the schema of a form whose fields may be missing, also those of objects in it: only what is there has
+    to fit."""
+    kept = {key: value for key, value in schema.items() if key not in OF_SEVERAL_FIELDS}
     fields = kept.get("properties")
     if isinstance(fields, Mapping):
         kept["properties"] = {

@@ -66,13 +66,14 @@ class ChildTasks:
         self, engine: Engine, plans: PlanStore, drafts: DraftFactory, on_advanced: OnAdvanced = lambda _: None
     ) -> None:
         self._engine, self._plans, self._drafts, self._on_advanced = engine, plans, drafts, on_advanced
+        self._skipped: dict[tuple[str, int], float] = {}
 
     async def look(self, caller: CompletingWorker) -> ChildWork:
         """Do what is due; what cannot be done now stops nothing else, and is left to a later pass.
 
         Raises `DatabaseError`.
         """
-        work = await self._engine.read("child_work", {"limit": FAN_OUTS})
+        work = await self._next_work()
         failures: list[StepChange] = []
         more = busy = progress = False
         for wait in work["unplanned"]:
@@ -83,6 +84,7 @@ class ChildTasks:
                 failures.append(failed(wait, error))
             except (LockTimeout, StatementTimeout, PlanUnreadable, DataRefused) as error:
                 _log.warning("children_not_planned step=%s task=%s reason=%s", wait["step"], wait["task"], error)
+                self._skip(wait)
         for stray in work["stray"]:
             await self._engine.call_typed("gather", {**caller.args(0), **stray, "ends": []}, GatherAnswer)
         for fan_out in work["fan_outs"]:
@@ -90,6 +92,7 @@ class ChildTasks:
                 rest = await self._advance(fan_out, caller)
             except (LockTimeout, StatementTimeout, PlanUnreadable, DataRefused) as error:
                 _log.warning("children_skipped step=%s reason=%s", fan_out["step"], error)
+                self._skip(fan_out)
                 await self._engine.read("defer_fan_out", {**fan_out, "ms": SKIPPED_MS})
             else:
                 progress = True
@@ -97,6 +100,19 @@ class ChildTasks:
                 more, busy = more or rest.more, busy or rest.busy
         # without progress the same steps would be read again at once
         return ChildWork(failures, more or (progress and bool(work["more"])), busy)
+
+    async def _next_work(self) -> dict[str, Any]:
+        """Read what is to be done, without the steps that this process has just skipped: read again and again, they
+        would keep it from all others."""
+        now = perf_counter()
+        self._skipped = {step: until for step, until in self._skipped.items() if until > now}
+        work = await self._engine.read("child_work", {"limit": FAN_OUTS + len(self._skipped)})
+        for kind in ("unplanned", "fan_outs"):
+            work[kind] = [item for item in work[kind] if (item["step"], item["token"]) not in self._skipped]
+        return work
+
+    def _skip(self, item: Mapping[str, Any]) -> None:
+        self._skipped[item["step"], item["token"]] = perf_counter() + SKIPPED_MS / 1000
 
     async def _open(self, wait: Mapping[str, Any]) -> None:
         """Plan the children of a step: their template, their number and the input of each. Raises `Unstartable`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from tasker.expressions.mapping import MappingFailure, computed, value_of
 from tasker.expressions.values import Budget
 from tasker.handlers.step_inputs import INPUT_MAPPING_FAILED, StepResults, scope_of
 from tasker.json_values import encode
+from tasker.redaction import replace_sensitive
 from tasker.services.submission.check import require_fit
 from tasker.template.plan import Plan, StepPlan
 from tasker.template.rules.unread import paths_read
@@ -62,15 +64,26 @@ class ChildOutputs:
         return {"o": encoded, "b": encoded.size}
 
     def value(self, task_uuid: str, given: Mapping[str, Any]) -> Any:
-        """Return the output of a child that succeeded. Raises `MappingFailure`."""
+        """Return the output of a child that succeeded. Raises `MappingFailure`.
+
+        The schemas of the child hide nothing in its parent: what nobody asked for by `output` goes without values that
+        they mark as sensitive.
+        """
         if self._output is None:
-            return given["results"]
+            return {name: self._unmarked(name, result) for name, result in given["results"].items()}
         scope = {
             "input": given["context"] or {},
             "steps": StepResults(self.plan, given["results"]),
             "task": {"id": task_uuid},
         }
         return computed(f"${{{self._output}}}", ("output",))(scope, Budget())
+
+    def _unmarked(self, name: str, result: Any) -> Any:
+        step = self.plan.by_name.get(name)
+        steps = [step] if step else [step for step in self.plan.steps if not step.static]  # an instance: as any of them
+        for step in steps:
+            result = replace_sensitive(step.result_schema, result, lambda *_: None)
+        return result
 
 
 def child_inputs(
@@ -120,4 +133,4 @@ def encoded_input(index: int, input_: Mapping[str, Any], limit_bytes: int) -> An
 def tolerated(spec: Mapping[str, Any], total: int) -> int:
     """Return how many of so many children may fail."""
     share = spec["tolerated_percent"]
-    return int(spec["tolerated"]) if share is None else int(total * share / 100)
+    return int(spec["tolerated"]) if share is None else int(total * Fraction(str(share)) / 100)

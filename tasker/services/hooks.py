@@ -27,24 +27,22 @@ def verify(hook: IncomingHook, headers: Mapping[str, str], body: bytes, secrets:
     `headers` finds names in any case, or has them in lower case; `now` is in seconds since 1970. Raises
     `NotAuthenticated`, with the same message for every reason.
     """
+    signed, signatures = _signed(hook, headers, body, now)
     matches = False
-    for signed, given in _candidates(hook, headers, body, now):
-        for secret in secrets:  # all of them: the time says nothing about which one matched
-            expected = hmac.new(_key(secret, hook), signed, hashlib.sha256).digest()
+    for key in filter(None, (_key(secret, hook) for secret in secrets)) if signatures else ():
+        expected = hmac.digest(key, signed, hashlib.sha256)
+        for given in signatures:  # all of them: the time says nothing about which one matched
             matches |= hmac.compare_digest(expected, given)
     if not matches:
         raise NotAuthenticated("the signature of the request is missing or not valid", reason="invalid_signature")
 
 
-def _candidates(
-    hook: IncomingHook, headers: Mapping[str, str], body: bytes, now: float
-) -> Iterator[tuple[bytes, bytes]]:
-    """Yield what is signed with each signature that a request has, in `SIGNED, SIGNATURE` pairs."""
+def _signed(hook: IncomingHook, headers: Mapping[str, str], body: bytes, now: float) -> tuple[bytes, Sequence[bytes]]:
+    """Return what is signed, and the signatures that the request has for it."""
     text = headers.get(hook.header.lower(), "")
     if hook.signature == "body":
-        if text.startswith(hook.prefix):
-            yield from ((body, given) for given in _decoded(text[len(hook.prefix) :].strip(), hook.encoding))
-        return
+        given = text[len(hook.prefix) :].strip() if text.startswith(hook.prefix) else ""
+        return body, list(_decoded(given, hook.encoding))
     if hook.signature == "timestamp":
         parts = [part.strip().partition("=") for part in text.split(",")[:MOST_SIGNATURES]]
         moment, encoding = next((value for name, _, value in parts if name == "t"), ""), hook.encoding
@@ -54,10 +52,9 @@ def _candidates(
         moment, encoding = headers.get(TIME, ""), "base64"
         signed = f"{headers.get(ID, '')}.{moment}."
     if not _is_recent(moment, hook, now):
-        return
-    for name, _, value in parts:
-        if name == "v1":
-            yield from ((signed.encode() + body, given) for given in _decoded(value, encoding))
+        return b"", ()
+    values = (value for name, _, value in parts if name == "v1")
+    return signed.encode() + body, [given for value in values for given in _decoded(value, encoding)]
 
 
 def _is_recent(moment: str, hook: IncomingHook, now: float) -> bool:
@@ -73,11 +70,12 @@ def _decoded(text: str, encoding: str) -> Iterator[bytes]:
 
 
 def _key(secret: str, hook: IncomingHook) -> bytes:
+    """Return the key of a secret, empty for one without a key: anybody could sign with that."""
     if hook.signature != "standard" or not secret.startswith(PREFIX):
         return secret.encode()
     try:
-        return base64.b64decode(secret.removeprefix(PREFIX))
-    except binascii.Error:
+        return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except ValueError:  # not base64: the text itself is the key
         return secret.encode()
 
 
@@ -103,7 +101,7 @@ def _value(payload: Any, path: str, setting: str) -> str | int:
     value = payload
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise UsageError(f"the body has no text or integer at {path}", hint=f"see the setting {setting} of the hook")
     return value
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasker.dataclasses import dataclass
 from tasker.handlers.claims import AGAIN_KEY, Claim, HandlerEvent, publishing
 from tasker.handlers.context import StepContext
+from tasker.handlers.locks import UnsharedLocks
 from tasker.handlers.starting import StartedTask, TaskStarter
 from tasker.handlers.step_inputs import scope_of
 from tasker.template.plan import HandlerRef, Plan, StepPlan
@@ -18,7 +20,6 @@ from tasker.template.step_types import DEFAULT
 if TYPE_CHECKING:
     import httpx
 
-    from tasker.handlers.child_pages import ReadPage
     from tasker.resources.http import HttpResource
 
 TASK, STEP, CORRELATION = (f"0190b0c0-0000-7000-8000-00000000000{number}" for number in (1, 2, 3))
@@ -88,25 +89,29 @@ def step_context(
         dependency_results=results or {},
         resources=resources,
         starter=starter,
-        children=None if children is None else _pages(children),
+        calls=None if children is None else partial(_Calls, children),
     )
     if transaction is not None:
         context.enter(transaction)
     return context
 
 
-def _pages(children: Mapping[str, Sequence[Any]]) -> ReadPage:
-    """Return what reads the outputs of succeeded children in one page."""
+class _Calls(UnsharedLocks):
+    """Calls to no worker: locks are free, and outputs of succeeded children come in one page."""
 
-    async def read(page: Mapping[str, Any]) -> Mapping[str, Any]:
-        outputs = enumerate(children.get(page["step"], ()))
+    def __init__(self, children: Mapping[str, Sequence[Any]]) -> None:
+        super().__init__()
+        self._children = children
+
+    def call(self, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        if action != "children_page":
+            return super().call(action, fields)
+        outputs = enumerate(self._children.get(fields["step"], ()))
         rows = [
             {"index": index, "task_uuid": TASK, "state": "succeeded", "output": output, "error": None}
             for index, output in outputs
         ]
         return {"children": rows, "total": len(rows), "more": False}
-
-    return read
 
 
 def _checkpoint(

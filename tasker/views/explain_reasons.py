@@ -242,6 +242,14 @@ REASONS: Final[Mapping[str, Reason]] = {
         "skipped since {since}: {failed} failed, and `on_failure` skips what depends on it",
         "to run it after all: tasker task rerun {task} --from {failed}{db}",
     ),
+    "undone": Reason(
+        "does not run in this task any more: its effects are undone, or are being undone",
+        "to run it in a new task: tasker task rerun {task} --from STEP{db}",
+    ),
+    "at_rest": Reason(
+        "not created: a step of `finally`, or a compensation, which runs when the other steps have come to rest",
+        "no action needed",
+    ),
     "not_failed": Reason("not created: it runs only if {parents} fails", "no action needed"),
     "ended": Reason("{state} since {since}", "nothing: it has ended"),
     "unevaluated": Reason(

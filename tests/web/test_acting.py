@@ -219,7 +219,17 @@ def test_a_form_of_another_site_does_nothing(shop: Shop, strict: Strict) -> None
     page = strict.page
     page.goto(shop.url())
     token = page.context.cookies(shop.url())
-    assert all(cookie["sameSite"] == "Strict" and cookie["httpOnly"] for cookie in token)
+    assert all(cookie["sameSite"] == "Lax" and cookie["httpOnly"] for cookie in token)
+
+
+def test_a_link_in_a_mail_leaves_the_forms_of_other_tabs_valid(shop: Shop, strict: Strict) -> None:
+    strict.page.goto(shop.url())
+    cookies = strict.context.cookies(shop.url())
+    mail = strict.context.new_page()
+    mail.goto(f"data:text/html,<a href='{shop.url()}'>decide</a>")
+    mail.get_by_text("decide").click()
+    expect(mail).to_have_url(re.compile("/ui"))
+    assert strict.context.cookies(shop.url()) == cookies
 
 
 def test_a_graph_of_a_thousand_steps_is_drawn_and_can_be_used(shop: Shop, page: Page) -> None:

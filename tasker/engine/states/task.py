@@ -121,6 +121,8 @@ def task_path(state: TaskState, target: TaskState) -> TaskPath | None:
         return ()
     if state in TERMINAL - {_S.ERROR}:
         return None
+    if (state, target) == (_S.ERROR, _S.CANCELLED):  # an operator did what was left of the compensation of a cancel
+        return (_S.ENQUEUING_STEPS, target)
     if target in (_S.CANCELLED, _S.RESOLVED_MANUALLY):
         return (target,) if target in TASK.legal(state).values() else None
     way = TASK.shortest_path(state, _VIA.get(target, target), without=_NOT_FOR_EVALUATION, ends=TERMINAL)

@@ -17,7 +17,7 @@ from tasker.template.plan import Plan, StepPlan
 
 if TYPE_CHECKING:
     from tasker.execution.attempt.transactions import AttemptTransaction
-    from tasker.handlers.locks import LockCalls
+    from tasker.handlers.calls import HandlerCalls
     from tasker.resources.registry import AttemptResources
 
 
@@ -97,8 +97,8 @@ class Attempt:
     """Evaluated `inputs` of the step; None: the handler reads the task's context."""
     resources: AttemptResources | None = field(default=None, repr=False)
     """Resources of the worker as this attempt uses them; None for a worker without any."""
-    locks: Callable[[Attempt], LockCalls] | None = field(default=None, repr=False)
-    """Makes the calls for locks of the handler; None: no worker runs it."""
+    calls: Callable[[Attempt], HandlerCalls] | None = field(default=None, repr=False)
+    """Makes the calls of the handler to its worker; None: no worker runs it."""
     transaction: AttemptTransaction | None = field(default=None, repr=False)
     """Transaction of a handler that completes its step with it; None for all others."""
     starter: TaskStarter | None = field(default=None, repr=False)

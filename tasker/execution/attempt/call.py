@@ -173,7 +173,6 @@ def context_of(attempt: Attempt, events: EventBuffer | None = None) -> StepConte
         cancel_flag=attempt.cancel,
         events=events,
         resources=attempt.resources,
-        locks=None if attempt.locks is None else partial(attempt.locks, attempt),
+        calls=None if attempt.calls is None else partial(attempt.calls, attempt),
         starter=attempt.starter,
-        children=partial(attempt.writes.children, attempt) if attempt.plan.starts_children else None,
     )

@@ -186,11 +186,16 @@ def result_of_stopped(error: BaseException, handler: str) -> Checkpoint | Snooze
     inner = error
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
-    if isinstance(inner, AgainIn):
-        return snoozed(inner, handler)
-    if isinstance(inner, AgainWhen):
-        return suspended(inner, handler)
-    return yielded(inner, handler) if isinstance(inner, CheckpointYield) else settle_exception(error, handler)
+    try:
+        if isinstance(inner, AgainIn):
+            return snoozed(inner, handler)
+        if isinstance(inner, AgainWhen):
+            return suspended(inner, handler)
+        if isinstance(inner, CheckpointYield):
+            return yielded(inner, handler)
+    except Exception as defect:  # it was raised with other values than `again_in` allows
+        error = defect
+    return settle_exception(error, handler)
 
 
 def settle_exception(error: BaseException, handler: str) -> Failure:

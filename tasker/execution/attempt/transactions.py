@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -85,6 +85,9 @@ class AttemptTransaction:
         self._write: PreparedWrite | None = None
         self._answer: dict[str, Any] | None = None
         self._is_unknown = False
+        self._is_late = False
+        """True once the attempt has ended without a write of the handler's thread, which may still commit one."""
+        self._telling: asyncio.Future[AttemptEnd] | None = None
 
     @property
     def is_written(self) -> bool:
@@ -105,6 +108,8 @@ class AttemptTransaction:
                     except CommitUnknown:
                         self._is_unknown = True
                 self._write, self._answer = write, answer
+                with suppress(RuntimeError):  # the loop of the worker has ended
+                    self._loop.call_soon_threadsafe(self._tell_late)
             return ending
 
     async def call_async(self, context: StepContext, events: Callable[[], tuple[HandlerEvent, ...]]) -> Ending:
@@ -130,6 +135,7 @@ class AttemptTransaction:
         """
         write, answer = self._write, self._answer
         if write is None or answer is None:  # an ordinary write would complete the step without the handler's rows
+            self._is_late = True
             if isinstance(end, Result) and end.success is not None:
                 return replace(end, outcome=_not_committed(self._handler.name))
             return end
@@ -143,6 +149,11 @@ class AttemptTransaction:
         if not self._is_accepted(write, answer):  # the completer drops the claim as that of any refused result
             return replace(write.result, stored=AdvanceResult.parse(answer, write.changes))
         return replace(write.result, stored=await self._transactions.engine.committed(write, answer))
+
+    def _tell_late(self) -> None:
+        """Send what follows from the commit of a thread that was left behind."""
+        if self._is_late:
+            self._telling = asyncio.ensure_future(self.settled(ClaimLost(self._attempt.claim)))
 
     def _statements(self, write: PreparedWrite) -> Any:
         claim = write.result.claim

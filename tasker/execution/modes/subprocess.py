@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from tasker.execution.attempt import listeners
-from tasker.execution.attempt.lock_calls import AskForLock, answer_child
 from tasker.execution.fast.shared_values import SharedValueSender
+from tasker.execution.modes.asking import too_late
 from tasker.execution.modes.wire import (
+    ASK,
     HEADER,
-    START,
     STOP,
     CallId,
     NotAFrame,
@@ -37,8 +37,8 @@ BOOT = (
 )
 """Program of the child, which imports modules from the same paths as its parent."""
 
-Start: TypeAlias = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Creates the task that a child asks for in a message, and returns the answer."""
+Answer: TypeAlias = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Does what a child asks for in a message, and returns the answer."""
 
 LAST_WORDS = 0.2
 """Seconds during which data sent by a dead child is still read."""
@@ -59,10 +59,8 @@ class Subprocess:
         self._call: CallId | None = None
         self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._reporter: Reporter | None = None
-        self._locks: AskForLock | None = None
+        self._answers: Answer | None = None
         self._answering = set[asyncio.Task[None]]()
-        self._start: Start | None = None
-        self._starting: set[asyncio.Task[None]] = set()
         self._strange = False
         self._listening = asyncio.ensure_future(self._listen())
         self._listening.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -103,18 +101,16 @@ class Subprocess:
         call: CallId,
         message: bytes,
         reporter: Reporter | None = None,
-        locks: AskForLock | None = None,
-        start: Start | None = None,
+        answers: Answer | None = None,
     ) -> dict[str, Any]:
         """Send a request and wait for its answer; output of the handler meanwhile goes to `reporter`.
 
-        `locks` answers the handler's requests for locks; `start` creates the tasks that it asks for, and returns the
-        answer to the child.
+        `answers` does what the handler asks for meanwhile, and returns the answer to the child.
 
         Raises `EOFError` or `OSError` when the child dies meanwhile, `NotAFrame` when it sends invalid data.
         """
         self._call, self._answer = call, asyncio.get_running_loop().create_future()
-        self._reporter, self._locks, self._start = reporter, locks, start
+        self._reporter, self._answers = reporter, answers
         self._writer.write(message)
         either: set[asyncio.Future[Any]] = {self._answer, self._listening}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -155,38 +151,28 @@ class Subprocess:
             call, answer = parsed(await self._reader.readexactly(length))
             if (report := report_from(answer)) is not None:
                 self._forward(call, report)
-            elif answer.get("type") == "lock":
-                self._answering.add(task := asyncio.ensure_future(self._answer_lock(call, answer["fields"])))
-                task.add_done_callback(self._answering.discard)
-            elif answer.get("type") == START:
-                self._begin_start(call, answer)
+            elif answer.get("type") == ASK:
+                self._begin_answer(call, answer)
             elif call == self._call and not self._answer.done():
-                self._reporter = self._start = None
+                self._reporter = self._answers = None
                 self._answer.set_result(answer)
             else:
                 self._strange = True
                 listeners.warning("subprocess_replaced", None, pid=self._process.pid, answered=call, asked=self._call)
-
-    async def _answer_lock(self, call: CallId, asked: dict[str, Any]) -> None:
-        if call == self._call and self._locks is not None:
-            answer = await answer_child(self._locks, asked)
-            if not self._writer.is_closing():
-                self._writer.write(frame(answer))
 
     def _forward(self, call: CallId, report: LogLine | ProgressReport) -> None:
         """Pass output on, unless its call is over: a thread that was left behind may still send."""
         if call == self._call and self._reporter is not None:
             self._reporter.log(report) if isinstance(report, LogLine) else self._reporter.progress(report)
 
-    def _begin_start(self, call: CallId, message: dict[str, Any]) -> None:
-        """Create a task for the handler, beside its other requests, unless its call is over."""
-        if call == self._call and self._start is not None:
-            task = asyncio.ensure_future(self._answer_start(self._start, message))
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
+    def _begin_answer(self, call: CallId, message: dict[str, Any]) -> None:
+        """Do what the handler asks for, beside its other questions, unless its call is over."""
+        task = asyncio.ensure_future(self._answer_question(self._answers if call == self._call else None, message))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
 
-    async def _answer_start(self, start: Start, message: dict[str, Any]) -> None:
-        answer = await start(message)
+    async def _answer_question(self, answers: Answer | None, message: dict[str, Any]) -> None:
+        answer = await answers(message) if answers is not None else too_late(message)
         if not self._writer.is_closing():
             self._writer.write(frame(answer))
 

@@ -23,13 +23,12 @@ from typing import Any
 from tasker.errors import HandlerLoadError
 from tasker.execution.attempt.attempt import AttemptCancelFlag, Ending
 from tasker.execution.attempt.call import call_blocking
-from tasker.execution.attempt.lock_calls import ChildLocks
 from tasker.execution.attempt.settle import not_in_process, settle_exception
 from tasker.execution.fast.shared_values import SharedValueReceiver
-from tasker.execution.modes.starting import ParentStarter, StartRequests
+from tasker.execution.modes.asking import ParentCalls, Questions
 from tasker.execution.modes.wire import (
+    ANSWER,
     HEADER,
-    STARTED,
     STOP,
     answer,
     attempt_from,
@@ -58,8 +57,7 @@ class SubprocessMain:
         self._connection = connection
         self._requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._flag = AttemptCancelFlag()
-        self._received, self._starts = SharedValueReceiver(), StartRequests()
-        self._locks = ChildLocks(self._send)
+        self._received, self._questions = SharedValueReceiver(), Questions()
         self._sending = threading.RLock()  # reentrant: a signal handler may send while the lock is taken
 
     def serve(self) -> None:
@@ -69,9 +67,8 @@ class SubprocessMain:
         while True:
             signal.signal(signal.SIGTERM, self._stop)  # the last handler may have installed its own signal handler
             message = self._requests.get()
-            self._locks.current = message["call"]
-            starter = ParentStarter(message["call"], self._starts, self._send)
-            ending = _run(message, self._flag, self._send, self._received, self._locks, starter)
+            calls = ParentCalls(message["call"], self._questions, self._send)
+            ending = _run(message, self._flag, self._send, self._received, calls)
             if self._flag.is_set():  # the handler swallowed the SystemExit
                 sys.exit(STOPPED)
             self._send(answer(message["call"], ending))
@@ -100,10 +97,8 @@ class SubprocessMain:
                 message = json.loads(stream.read(length))
                 if message == STOP:
                     threading.Thread(target=self._insist, daemon=True).start()
-                elif "lock" in message:
-                    self._locks.answered(message["lock"], message["answer"])
-                elif message.get("type") == STARTED:
-                    self._starts.answered(message)
+                elif message.get("type") == ANSWER:
+                    self._questions.answered(message)
                 else:
                     self._requests.put(message)
         finally:  # a parent that is killed before it has read an answer resets the connection
@@ -125,14 +120,13 @@ def _run(
     flag: AttemptCancelFlag,
     send: Callable[[Mapping[str, Any]], None],
     received: SharedValueReceiver,
-    locks: ChildLocks,
-    starter: ParentStarter,
+    calls: ParentCalls,
 ) -> Ending:
     sys.path[:] = message["sys_path"]
     level = message["kept_log_level"]
     reporter = ChildReporter(level, lambda report: _send_output(send, parse_output(message["call"], report)))
     # first: the parent does not send shared values again
-    attempt = attempt_from(message, flag, reporter, received, lambda _: locks, starter)
+    attempt = attempt_from(message, flag, reporter, received, calls)
     source = HandlerSource(**message["source"])
     try:
         call = _entry(source)

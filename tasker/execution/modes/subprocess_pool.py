@@ -17,7 +17,7 @@ from typing import Any
 from tasker.execution.attempt.attempt import Attempt, Ending
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.settle import crashed, not_in_process, over_memory, timed_out
-from tasker.execution.modes.starting import answer_start
+from tasker.execution.modes.asking import answer_question
 from tasker.execution.modes.subprocess import Subprocess
 from tasker.execution.modes.wire import CallId, NotAFrame, call_id, ending_from, frame, request
 from tasker.handlers.claims import Failure
@@ -101,9 +101,8 @@ class SubprocessExecutor:
         if attempt.cancel.is_set():  # set while the child was starting
             self._idle.append(child)
             return timed_out(limit, handler.name)
-        request, locks = self._request(call, attempt, handler, child), partial(attempt.writes.lock, attempt)
-        start = partial(answer_start, attempt.starter, attempt.claim)
-        asking = asyncio.ensure_future(child.ask(call, request, attempt.reporter, locks, start))
+        request, answers = self._request(call, attempt, handler, child), partial(answer_question, attempt)
+        asking = asyncio.ensure_future(child.ask(call, request, attempt.reporter, answers))
         growing = _watched(child, attempt.step.memory_mb)
         attempt.cancel.wake = lambda _: asking.cancel()
         try:

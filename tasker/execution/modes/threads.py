@@ -21,7 +21,6 @@ from tasker.execution.attempt.attempt import Attempt, AttemptCancelled, Ending, 
 from tasker.execution.attempt.call import call_blocking
 from tasker.execution.attempt.capacity import CapacityWaits, HandlerCapacity
 from tasker.execution.attempt.settle import thread_leaked
-from tasker.handlers.child_pages import handler_loop
 from tasker.handlers.claims import Claim
 from tasker.handlers.registry.invocation import ResolvedHandler
 
@@ -66,7 +65,6 @@ class Threads(Generic[T]):
         """Pass the call to an idle thread or a new one. The caller must have acquired a slot for it."""
         loop = asyncio.get_running_loop()
         job = Job(call, loop.create_future())
-        job.context.run(handler_loop.set, loop)
         if self._idle:
             self._idle -= 1
         else:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tasker.errors import UsageError
 from tasker.execution.attempt.attempt import (
     Attempt,
     AttemptCancelFlag,
@@ -24,14 +23,13 @@ from tasker.execution.attempt.attempt import (
 from tasker.execution.fast.shared_values import SharedValueReceiver, SharedValueSender
 from tasker.handlers.claims import Claim, Failure, HandlerEvent, Success, Suspension
 from tasker.handlers.registry.invocation import ResolvedHandler
-from tasker.handlers.starting import TaskStarter
 from tasker.json_values import JsonText
 from tasker.logging.current_step import LogLine, ProgressReport, Reporter
 from tasker.logging.trace_context import TraceContext
 from tasker.template.plan import Plan
 
 if TYPE_CHECKING:
-    from tasker.handlers.locks import LockCalls
+    from tasker.execution.modes.asking import ParentCalls
     from tasker.resources.registry import AttemptResources, ResourceRegistry
 
 MARK = b"TSKR"
@@ -48,8 +46,8 @@ REPORTS: Mapping[str, type[LogLine] | type[ProgressReport]] = {"line": LogLine, 
 STOP: Mapping[str, Any] = {"type": "stop"}
 """Message that tells a child to stop, sent in place of a request and in addition to the signal."""
 
-START, STARTED = "start", "started"
-"""Types of the messages by which a handler in a child starts a task, and of the answer of its parent."""
+ASK, ANSWER = "ask", "answer"
+"""Types of the messages by which a handler in a child asks its parent for something, and of what the parent answers."""
 
 CallId: TypeAlias = list[str | int]
 """Step, token and number of the call: a step is called again under the same token after each checkpoint."""
@@ -121,8 +119,7 @@ def attempt_from(
     flag: AttemptCancelFlag,
     reporter: Reporter,
     received: SharedValueReceiver,
-    locks: Callable[[Attempt], LockCalls],
-    starter: TaskStarter | None = None,
+    calls: ParentCalls,
 ) -> Attempt:
     """Build the attempt in the child. The parent saves its checkpoints and receives the output of `reporter`."""
     plan = Plan.from_json(message["plan"])
@@ -140,8 +137,8 @@ def attempt_from(
         reporter=reporter,
         inputs=message["inputs"],
         resources=_attempt_resources(message["resources"]),
-        locks=locks,
-        starter=starter,
+        calls=lambda _: calls,
+        starter=calls,
     )
 
 
@@ -238,13 +235,12 @@ class InTheParent:
         raise NotImplementedError("a child process hands its checkpoints to its parent")
 
     async def lock(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raise `NotImplementedError`: a child process asks its parent (`ChildLocks`)."""
+        """Raise `NotImplementedError`: a child process asks its parent (`ParentCalls`)."""
         raise NotImplementedError("a child process asks its parent for locks")
 
     async def children(self, attempt: Attempt, page: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Raise `UsageError`: a child process has no connection."""
-        hint = "write `execution: thread`, or an async handler"
-        raise UsageError("a handler in a child process cannot read child tasks", hint=hint)
+        """Raise `NotImplementedError`: a child process asks its parent (`ParentCalls`)."""
+        raise NotImplementedError("a child process asks its parent for child tasks")
 
     async def memo(self, attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Raise `NotImplementedError`: the parent has looked before it started the child."""

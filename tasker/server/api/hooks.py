@@ -35,9 +35,7 @@ async def receive_hook(request: Request, name: str) -> Json:
     hook: IncomingHook | None = request.app.state.options.hooks.get(name)
     if hook is None:
         raise HookNotFound(f"no hook {name!r:.80}", hint="hooks are configured as [hooks.NAME]")
-    body = await request.body()
-    if len(body) > hook.max_body_bytes:
-        raise UsageError(f"the body has {len(body):,} bytes, more than the {hook.max_body_bytes:,} of the hook")
+    body = await _body(request, hook.max_body_bytes)
     secrets = await asyncio.to_thread(_revealed, name, hook)
     try:
         verify(hook, request.headers, body, secrets, datetime.now(UTC).timestamp())
@@ -46,6 +44,16 @@ async def receive_hook(request: Request, name: str) -> Json:
         raise
     sent = await program_of(request).incoming_events.send(**event_of(name, hook, request.headers, body))
     return Json(encode(SentEvent, sent), 200 if sent.duplicate else 201)
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """Read the body, and no more than that: nobody knows yet who sends it."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            raise UsageError(f"the body has more than the {most:,} bytes of the hook", hint="see `max_body_bytes`")
+    return bytes(body)
 
 
 def _revealed(name: str, hook: IncomingHook) -> list[str]:

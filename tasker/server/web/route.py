@@ -16,7 +16,7 @@ from starlette.responses import Response
 from tasker.errors import NotAuthenticated, NotPermitted, TaskerError
 from tasker.server.application import Options
 from tasker.server.auth.gate import REQUIRED
-from tasker.server.envelope import is_out_of_time
+from tasker.server.envelope import is_out_of_time, path_of
 from tasker.server.errors import FAILED, log_error, problem, problem_of
 from tasker.server.routes import GuardedRoute, Handler
 from tasker.server.web.error_pages import failed, form_again, own_form
@@ -69,7 +69,7 @@ class PageRoute(GuardedRoute):
                     raise
                 return failed(signed, _late(request), getattr(request.state, "form", None))
             except Exception:
-                _log.exception("request=%s %s failed", request.scope["state"]["request_id"], request.url.path)
+                _log.exception("request=%s %s failed", request.scope["state"]["request_id"], path_of(request.scope))
                 details = problem(500, FAILED)
             return failed(signed, details, await form_again(signed, details["status"]))
 

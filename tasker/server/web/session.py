@@ -20,12 +20,16 @@ from tasker.server.program import program_of
 
 
 def set_cookie(request: Request, answer: Response, name: str, value: str) -> None:
-    """Set a cookie that lasts until the browser is closed."""
-    answer.set_cookie(name, value, path=_path(request), secure=_encrypted(request), httponly=True, samesite="strict")
+    """Set a cookie that lasts until the browser is closed.
+
+    It comes with a link that is opened from a mail or a chat, and with no other request of another site: with `strict`,
+    each such link would ask to sign in, and replace the token of the forms that are open.
+    """
+    answer.set_cookie(name, value, path=_path(request), secure=_encrypted(request), httponly=True, samesite="lax")
 
 
 def drop_cookie(request: Request, answer: Response, name: str) -> None:
-    answer.delete_cookie(name, path=_path(request), secure=_encrypted(request), httponly=True, samesite="strict")
+    answer.delete_cookie(name, path=_path(request), secure=_encrypted(request), httponly=True, samesite="lax")
 
 
 def _path(request: Request) -> str:

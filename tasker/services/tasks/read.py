@@ -308,7 +308,7 @@ class Tasks(Viewed):
 
         With `compensate` the effects of its complete steps are undone before it ends; without, a task that is being
         compensated stops doing so. Steps of `finally` run before it ends. Raises `TaskNotFound`, and
-        `StateMachineError` if the task is already final.
+        `StateMachineError` if the task is already final, or is to be compensated and already is.
         """
         args = {"task": checked(task_uuid), "reason": reason, "actor": actor or "", "compensate": compensate}
         answer = await self._engine.call_typed("cancel", args, CancelAnswer)
@@ -316,6 +316,9 @@ class Tasks(Viewed):
             return answer.former
         if answer.state is None:
             raise not_found(task_uuid)
+        if answer.outcome is not None:
+            hint = remedy("leave the rest of its effects with {} without `--compensate`", "tasker task cancel")
+            raise StateMachineError(f"task {task_uuid} is {answer.outcome}", hint=hint)
         raise StateMachineError(f"task {task_uuid} is {answer.state} and cannot be cancelled")
 
     @audited("App.tasks.compensate")

@@ -106,18 +106,40 @@ async def test_a_request_without_a_valid_signature_is_refused(
 
 @pytest.mark.parametrize(
     ("body", "message"),
-    [(b"not json", "is not JSON"), (b"[]", "data.object.id"), (b'{"data": {"object": {"id": true}}}', "data.object")],
+    [
+        (b"not json", "is not JSON"),
+        (b"[]", "data.object.id"),
+        (b'{"data": {"object": {"id": true}}}', "data.object"),
+        (b'{"data": {"object": {"id": ""}}}', "data.object"),
+        (b'{"data": {"object": {"id": "\\u0000"}}}', "NUL"),
+        (b'{"data": {"object": {"id": "\\ud800"}}}', "surrogate"),
+        (b'{"data": {"object": {"id": "a"}, "n": NaN}}', "not a JSON number"),
+    ],
 )
 async def test_a_signed_body_that_is_no_event_is_refused(client: httpx.AsyncClient, body: bytes, message: str) -> None:
     answer = await client.post("/v1/hooks/payments", content=body, headers=standard(body))
 
-    assert (answer.status_code, message in answer.text) == (400, True), answer.text
+    expected = 422 if b"NaN" in body else 400
+    assert (answer.status_code, message in answer.text) == (expected, True), answer.text
 
 
 async def test_unknown_hooks_and_large_bodies_are_refused(client: httpx.AsyncClient) -> None:
     problem(await client.post("/v1/hooks/other", content=BODY), 404, "NOT_FOUND")
     large = await client.post("/v1/hooks/github", content=b" " * 1025)
     assert (large.status_code, "1,024" in large.text) == (400, True)
+
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            yield b" " * 1025
+        pytest.fail("the body is read beyond the limit of the hook")
+
+    assert (await client.post("/v1/hooks/github", content=endless())).status_code == 400
+
+
+@pytest.mark.parametrize(("secret", "key"), [("whsec_", b""), ("whsec_", b"whsec_"), ("whsec_\u00fc", b"")])
+def test_a_secret_without_a_key_verifies_nothing(secret: str, key: bytes) -> None:
+    with pytest.raises(NotAuthenticated):
+        verify(IncomingHook(), standard(moment=NOW, key=key), BODY, [secret], NOW)
 
 
 def stripe(at: int, key: bytes = KEY) -> str:

@@ -71,6 +71,18 @@ def test_compensation_reads_what_it_undoes_and_why(
     assert "outcome   compensated" in invoke("task", "show", report.task_uuid, database=module_database_url).stdout
 
 
+def test_nobody_is_asked_to_repair_a_step_of_a_task_whose_effects_are_undone(
+    app: tasker.SyncApp, tmp_path: Path
+) -> None:
+    report = run(app, tmp_path, poor=True)
+    reasons = app.tasks.explain(report.task_uuid, "pay").reasons
+    assert [(reason.reason, reason.needs_somebody) for reason in reasons] == [("undone", False)]
+
+    report = run(app, tmp_path, poor=False)
+    (reason,) = app.tasks.explain(report.task_uuid, "flight.undo").reasons
+    assert "runs when the other steps have come to rest" in reason.sentence()
+
+
 def test_steps_of_a_compensated_task_are_not_reset_but_rerun(app: tasker.SyncApp, tmp_path: Path) -> None:
     task = run(app, tmp_path, poor=True).task_uuid
 

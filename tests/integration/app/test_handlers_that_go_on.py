@@ -143,7 +143,7 @@ def test_wait_of_a_handler_is_explained(database_url: str) -> None:
         ({"timeout": 0}, "timeout: expected a duration above 0s, or `never`"),
         ({"on_timeout": "skip"}, "on_timeout: expected 'fail' or 'continue', got 'skip'"),
         ({"state": [1]}, "state: expected keys and values, got [1]"),
-        ({"schema": {"type": "number of sorts"}}, "schema: not a JSON Schema: "),
+        ({"schema": {"type": "number of sorts"}}, "schema.type: not a JSON Schema: "),
     ],
 )
 def test_invalid_wait_is_refused_with_what_was_expected(wait: dict[str, Any], message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.errors import PermanentError, RetryableError, ValidationError
+from tasker.errors import PermanentError, RetryableError, TaskerError, ValidationError
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
@@ -126,10 +126,30 @@ def test_plain_with_on_the_event_loop_is_refused(database_url: str) -> None:
     assert error["message"] == "a lock must not block the event loop"
 
 
+kept = list[Any]()
+
+
+def hold_with_the_first_context(context: Any) -> dict[str, Any]:
+    kept.append(context)
+    try:
+        return hold(kept[0])
+    except TaskerError as error:
+        return {"refused": str(error)}
+
+
+def test_context_of_an_earlier_call_takes_no_lock(database_url: str) -> None:
+    with app_with(database_url, hold_with_the_first_context) as app:
+        first, second = (app.run(plan_of("process"), {"n": n}, timeout=60).steps["hold"].result for n in range(2))
+
+    assert first["token"] > 0
+    assert second == {"refused": "the call of the handler with this context is over"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"name": ""}, "name: expected text of 1 to 200 characters, got ''"),
+        ({"name": "\ud800"}, "name: expected text of 1 to 200 characters, got '\\ud800'"),
         ({"ttl": "soon"}, "ttl: expected a duration such as 90s"),
         ({"ttl": 0}, "ttl: expected a duration of at least 1ms"),
         ({"timeout": -1}, "timeout: expected a duration from 0s"),
@@ -155,7 +175,7 @@ def test_lock_that_was_lost_does_not_hide_the_error_of_the_block() -> None:
             return {"token": 1} if action == "take" else {"lost": True}
 
     context = step_context()
-    context._locks = Lost  # type: ignore[assignment]
+    context._calls = Lost  # type: ignore[assignment]
     with pytest.raises(KeyError), context.lock("x"):
         raise KeyError("x")
     with pytest.raises(RetryableError, match="was lost"), context.lock("x"):

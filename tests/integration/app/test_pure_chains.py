@@ -14,6 +14,7 @@ import pytest
 import tasker
 from tasker.execution import run_ahead
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.logging.current_step import reporter
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
@@ -38,6 +39,7 @@ class Handlers:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.act: Any = lambda context: None
+        self.in_thread: Any = lambda context: None
 
         @step_handler("h")
         async def handle(context: Any) -> dict[str, Any]:
@@ -52,6 +54,7 @@ class Handlers:
         @step_handler("declared", effect="pure")
         def declared(context: Any) -> dict[str, Any]:
             self.calls.append(context.step_name)
+            self.in_thread(context)
             return {"above": sorted(context.dependency_results)}
 
         registry = HandlerRegistry()
@@ -191,3 +194,58 @@ def test_results_that_an_orchestrator_stores_are_not_brought_together(database_u
     ) as app:
         plan = compiled()
         assert [run(app, plan)[0] for _ in range(2)] == [0, 0]
+
+
+def test_lines_of_a_call_ahead_that_does_not_count_are_not_stored(app: tasker.SyncApp, handlers: Handlers) -> None:
+    plan = compiled()
+    run(app, plan)
+    calls = dict[str, int]()
+
+    def act(context: Any) -> None:
+        calls[context.step_name] = number = calls.get(context.step_name, 0) + 1
+        reports = reporter.get()
+        assert reports is not None
+        reports.printed(f"{context.step_name} is called: {number}\n")
+        if context.step_name == "b" and number == 1:
+            raise RuntimeError("not yet")
+
+    handlers.act = act
+    run(app, plan)
+    assert calls["b"] == 2
+    lines = [("a is called: 1",), ("b is called: 2",), ("d is called: 1",)]
+    stored = "select message from tasker.step_logs where message like '% is called%' order by message"
+    with psycopg.connect(app.database_url) as db:
+        for _ in range(200):
+            if len(found := db.execute(stored).fetchall()) >= len(lines):
+                break
+            threading.Event().wait(0.05)
+            db.commit()
+    assert found == lines
+
+
+def test_step_of_a_thread_that_takes_long_ahead_neither_holds_the_result_nor_leaks_its_thread(
+    app: tasker.SyncApp, handlers: Handlers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(run_ahead, "HOLD_SECONDS", 0.1)
+    plan = compiled()
+    run(app, plan)
+    ends, first = threading.Event(), iter((True,))
+    handlers.in_thread = lambda context: next(first, False) and ends.wait(60)
+    try:
+        assert run(app, plan)[1][0][0] == "complete", "while the call ahead still waits"
+        assert not any(record.message.startswith("handler_thread_leaked") for record in caplog.records)
+    finally:
+        ends.set()
+
+
+def test_results_are_stored_and_used_ahead(app: tasker.SyncApp, handlers: Handlers) -> None:
+    plan = compiled(**{"retry: {backoff_base_ms: 1}": "memoize: {key: input.customer, ttl: 1h}"})
+    for customer in ("x", "y", "y"):
+        task = app.submit(plan, {"customer": customer}, idempotency_key=str(uuid4())).task_uuid
+        app.finished(task, timeout=60)
+    assert handlers.calls.count("b") == 2
+    with psycopg.connect(app.database_url) as db:
+        notes = db.execute("select count(*) from tasker.step_moves where metadata ? 'memoized'").fetchone()
+        assert db.execute("select count(*) from tasker.memos").fetchone() == (2,)
+        ahead = db.execute(AHEAD, (task,)).fetchone()
+    assert (notes, ahead) == ((1,), (3,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +18,10 @@ from sqlalchemy.pool import NullPool
 
 import tasker
 from tasker.db import handler_transaction
+from tasker.execution.attempt import transactions
+from tasker.execution.attempt.transactions import AttemptTransaction
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.orchestration.step_transactions import EngineTransactions
 from tasker.step_handler import StepHandler, checkpoint_yield, step_handler
 from tasker.template import compile_text
 from tasker.template.plan import Plan
@@ -272,6 +276,37 @@ def test_locked_task_is_waited_for_and_then_tried_again(url: str, monkeypatch: p
         threading.Timer(1.0, other.rollback).start()
         report = run(url, handler)
     assert (report.status, entries(url), failures(report)) == ("complete", 1, ["lock_timeout"])
+
+
+def test_commit_of_a_thread_that_was_left_behind_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for a lock when its time is up: what it commits then completes the step, and the next one starts."""
+    told, held = list[str](), threading.Event()
+    committed, settled = EngineTransactions.committed, AttemptTransaction.settled
+
+    async def watched(self: Any, write: Any, answer: Any) -> Any:
+        told.append(write.result.claim.name)
+        return await committed(self, write, answer)
+
+    async def over(self: Any, end: Any) -> Any:
+        ended = await settled(self, end)
+        held.set()
+        while not self.is_written:  # else the failure may be stored first
+            await asyncio.sleep(0.01)
+        return ended
+
+    def complete(*arguments: Any) -> Any:
+        assert held.wait(20)
+        return (yield from handler_transaction.complete(*arguments))
+
+    monkeypatch.setattr(EngineTransactions, "committed", watched)
+    monkeypatch.setattr(AttemptTransaction, "settled", over)
+    monkeypatch.setattr(transactions, "complete", complete)
+    late = plan(
+        **{"effect: transactional": "effect: transactional, timeout_seconds: 1", "max_attempts: 2": "max_attempts: 1"}
+    )
+    report = run(url, post_here, compiled=late)
+    assert (report.status, entries(url)) == ("complete", 1)
+    assert (told, violations(url)) == (["post"], 0)
 
 
 QUEUED = worker_settings(result_path="queued")

@@ -163,3 +163,21 @@ async def test_an_apply_is_recorded_with_its_change(app: tasker.App) -> None:
     await applied(app, CHECKOUT)
     (action,) = await app.operator_log.list()
     assert action.endpoint == "App.deployments.apply"
+
+
+async def test_an_apply_that_is_cut_off_leaves_all_or_none(app: tasker.App) -> None:
+    """At whatever moment: the request is cancelled after more and more turns of the event loop."""
+    seen = set()
+    for turns in range(0, 24, 4):
+        text = BOTH.replace("namespace: shop", f"namespace: cut_{turns}")
+        token = (await app.deployments.plan(text)).token
+        applying = asyncio.ensure_future(app.deployments.apply(text, token))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        applying.cancel()
+        await asyncio.gather(applying, return_exceptions=True)
+        plan = await app.deployments.plan(text)
+        seen.add(frozenset(template.action for template in plan.templates))
+        await app.deployments.apply(text, plan.token)
+        assert not (await app.deployments.plan(text)).has_changes
+    assert seen <= {frozenset({"new"}), frozenset({"unchanged"})}

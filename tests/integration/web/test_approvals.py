@@ -8,14 +8,16 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import pytest_asyncio
 
 import tasker
-from tasker.errors import StateMachineError
+from tasker.errors import DatabaseError, StateMachineError
 from tasker.redaction import REDACTED
 from tasker.services.approval_links import LinkSigner
+from tasker.services.approvals import Approvals
 from tasker.settings.http import ApiKeyEntry
 from tasker.template import compile_text
 from tests.integration.web import conftest
@@ -48,6 +50,18 @@ steps:
         code: {type: string, x-sensitive: true}
     timeout: 2d
 """
+NESTED = (
+    EXPENSE.replace("expense", "nested")
+    .replace("quorum: 2", "quorum: 1")
+    .replace(
+        "      properties:\n",
+        """      dependentRequired: {sure: [pay_on]}
+      properties:
+        lines: {type: array, items: {type: object, properties: {sku: {type: string, minLength: 3}}}}
+        place: {type: object, minProperties: 2, properties: {city: {type: string}}}
+""",
+    )
+)
 PERSONS = (
     ApiKeyEntry(key="key-of-ann", permissions=("approvals:decide",), name="ann"),
     ApiKeyEntry(key="key-of-eve", permissions=("approvals:decide",), name="eve"),
@@ -57,10 +71,10 @@ PERSONS = (
 FORM = {"input:/cost_center": '"travel"', "decision": "approved"}
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def asked(app: tasker.App) -> AsyncIterator[str]:
-    """A task that waits for two persons."""
-    (plan,) = compile_text(EXPENSE).plans
+@pytest_asyncio.fixture(loop_scope="module", params=[EXPENSE])
+async def asked(app: tasker.App, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A task that waits for persons: two, unless a test names another template."""
+    (plan,) = compile_text(request.param).plans
     task = (await app.submit(plan, {"amount": 1234, "pin": 4711})).task_uuid
     while not any(row.task_uuid == task for row in await app.approvals.list()):
         await asyncio.sleep(0.02)
@@ -157,6 +171,21 @@ async def test_a_person_decides_on_the_page(app: tasker.App, persons: Site, aske
     assert (vote.by, vote.via, vote.form, vote.comment) == ("ann", "page", {"cost_center": "travel"}, "fine")
 
 
+@pytest.mark.parametrize("asked", [NESTED], indirect=True)
+async def test_a_problem_without_a_field_of_its_own_is_shown(persons: Site, asked: str) -> None:
+    await persons.sign_in("key-of-ann")
+    typed = {"input:/lines": '[{"sku": "a"}]', "input:/place/city": "x", "input:/sure": "true"}
+
+    wrong = await persons.post(f"approvals/{asked}/approve", **{**FORM, **typed})
+
+    assert wrong.status_code == 422
+    assert 'id="f-lines-wrong">0/sku: expected at least 3 characters' in wrong.text
+    assert 'id="f-place-wrong">' in wrong.text
+    assert "Nothing was decided: &#39;pay_on&#39; is a dependency of &#39;sure&#39;. Correct the marked" in wrong.text
+    rejected = {**typed, "input:/lines": "", "decision": "rejected"}
+    assert "You rejected approve" in (await persons.post(f"approvals/{asked}/approve", **rejected)).text
+
+
 async def test_the_page_of_the_task_leads_to_the_decision(app: tasker.App, site: Site, asked: str) -> None:
     text = await site.text(f"tasks/{asked}", step="approve")
     assert f'href="/ui/approvals/{asked}/approve">Decide</a>' in text
@@ -196,6 +225,31 @@ async def test_a_link_decides_once_and_only_by_post(
     rows = await app.operator_log.list(limit=2)
     assert {(row.actor, row.proof) for row in rows} == {("ann", "link")}
     assert not [row for row in rows if link in row.path], "whoever reads the log cannot decide"
+
+
+@pytest.mark.parametrize("error", [DatabaseError("away"), ValueError("odd")])
+async def test_what_was_typed_is_kept_when_a_decision_by_link_fails(
+    *,
+    app: tasker.App,
+    closed: Site,
+    asked: str,
+    signer: LinkSigner,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+) -> None:
+    link = (await app.approvals.link(asked, "approve", "ann")).url.removeprefix("/ui/")
+    opened = (await closed.get(link)).text
+    assert 'name="secret" value="/code"' in opened
+    monkeypatch.setattr(Approvals, "get", AsyncMock(side_effect=error))
+
+    answer = await closed.post(link, **FORM, comment="a long one", secret="/code", **{"input:/code": "x-1"})
+
+    assert answer.status_code == 500
+    assert "Nothing that you typed is lost" in answer.text
+    assert 'name="comment" value="a long one"' in answer.text
+    assert 'name="input:/code" type="password"' in answer.text
+    assert link.removeprefix("decide/") not in caplog.text, "whoever reads the log cannot decide"
 
 
 async def test_a_link_that_was_changed_or_is_too_old_says_only_that(

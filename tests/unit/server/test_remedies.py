@@ -56,11 +56,8 @@ def test_hints_of_errors_that_reach_a_request_name_commands_through_one_table() 
 def test_each_request_of_a_remedy_is_a_route() -> None:
     paths = json.loads((ROOT / "docs/reference/openapi.json").read_text(encoding="utf-8"))["paths"]
     for request in REQUESTS.values():
-        method, path = request.split(" ")
-        path, _, query = path.partition("?")
-        assert method.lower() in paths.get(path, {}), request
-        parameters = [parameter["name"] for parameter in paths[path][method.lower()].get("parameters", ())]
-        assert not query or query.partition("=")[0] in parameters, request
+        method, target = request.split(" ")
+        assert method.lower() in paths.get(target.partition("?")[0], {}), request
 
 
 @pytest.mark.parametrize("command", REQUESTS)

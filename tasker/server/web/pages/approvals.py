@@ -17,7 +17,7 @@ from tasker.server.auth.gate import caller_of, namespaces_of, needs, tenants_of
 from tasker.server.errors import pointer, problem_of, status_of
 from tasker.server.program import program_of
 from tasker.server.web.forms import Form
-from tasker.server.web.presenters.input_form import Typed, fields_of, typed_in
+from tasker.server.web.presenters.input_form import Typed, beside, fields_of, typed_in
 from tasker.server.web.presenters.paging import PER_PAGE
 from tasker.server.web.rendering import page, redirect, url
 from tasker.server.web.route import PageRoute, page_router, sent
@@ -129,6 +129,8 @@ async def decide_by_link(request: Request, link: str) -> Response:
         await audit.record(use, lambda done: 303, lambda error: _status(request, error))
     except TaskerError as error:
         problems, status = _problems(error), status_of(request, error)
+        if status >= 500:  # the page that keeps what was typed needs no database
+            raise
         shown = None if problems else problem_of(error)
         return await _linked(request, link, status, problem=shown, problems=problems)
     return _private(redirect(request, f"decide/{link}"))
@@ -198,7 +200,7 @@ def _form(request: Request, approval: ApprovalDetail, problems: Mapping[str, str
     typed = {} if form is None else _typed(form)
     texts = {name: "" if form is None else form.text(name) for name in ("comment", "actor")}
     fields = fields_of(approval.form, typed) if approval.form else []
-    return {"fields": fields, "typed": texts, "problems": problems}
+    return {"fields": fields, "typed": texts, "problems": beside(fields, problems)}
 
 
 def _typed(form: Form) -> dict[str, str]:

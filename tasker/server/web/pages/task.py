@@ -49,6 +49,8 @@ INPUTS_SHOWN = 20
 """Results of what a step depends on, beside its own."""
 UNDOABLE = ("error", "blocked_by_failures")
 """States of a task that an operator may compensate."""
+UNDONE = ("compensating", "compensated", "compensation_failed")
+"""Outcomes of a task of which only compensations and steps of `finally` can be repaired."""
 BESIDE = "beside"  # where a step is shown; a page asks for it alone
 
 
@@ -205,5 +207,6 @@ async def _drawer(request: Request, report: TaskReport, name: str) -> dict[str, 
         "lines": await _lines(request, uuid, name, "debug"),
         "kept": asdict(await program.tasks.step_extras(uuid, name)),
         "commands": step_commands(uuid, step),
+        "may_repair": report.outcome not in UNDONE or planned.is_late,
         "plain": asdict(step),
     }

@@ -32,10 +32,13 @@ async def cancel(request: Request, uuid: str) -> Response:
     """Cancel a task and all its steps that have not ended."""
 
     async def act(form: Form) -> Response:
-        await program_of(request).tasks.cancel(
-            uuid, reason=form.required("reason", "a reason"), actor=actor_of(request)
+        program = program_of(request)
+        await program.tasks.cancel(uuid, reason=form.required("reason", "a reason"), actor=actor_of(request))
+        if (await program.task_pages.page(uuid, limit=1, offset=0)).finished:
+            return redirect(request, f"tasks/{uuid}", "The task is cancelled.")
+        return redirect(
+            request, f"tasks/{uuid}", "The task is being cancelled. Its steps of finally run before it ends."
         )
-        return redirect(request, f"tasks/{uuid}", "The task is cancelled.")
 
     return await redirect_or_error(request, uuid, act)
 

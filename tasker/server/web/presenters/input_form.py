@@ -73,6 +73,26 @@ def typed_in(schema: Schema | None, typed: Mapping[str, str]) -> Typed:
     return result
 
 
+def beside(fields: Sequence[Field], problems: Mapping[str, str]) -> dict[str, str]:
+    """Return the problems by the pointers of the fields that show them: a value inside a list has no field of its own.
+    What belongs to none is that of the whole input."""
+    known, found = set(_pointers(fields)), dict[str, str]()
+    for place, message in problems.items():
+        at = place
+        while at and at not in known:
+            at = at.rpartition("/")[0]
+        inside = place.removeprefix(at).strip("/")
+        text = f"{inside}: {message}" if inside else message
+        found[at] = f"{found[at]}; {text}" if at in found else text
+    return found
+
+
+def _pointers(fields: Sequence[Field]) -> Iterator[str]:
+    for each in fields:
+        yield each.pointer
+        yield from _pointers(each.parts)
+
+
 def _parts(root: Schema, schema: Schema, pointer: str, typed: Mapping[str, str], depth: int) -> Iterator[Field]:
     required = schema.get("required", ())
     for name, raw in schema.get("properties", {}).items():

@@ -201,8 +201,12 @@ def shape(state: str) -> str:
 
 
 def step_plan_of(plan: Plan, step: StepReport) -> StepPlan:
-    """Return the step of the template that a step was made from; an instance of a batch worker has another name."""
-    return plan.by_name.get(step.name) or plan.by_name[step.name.rpartition("_")[0]]
+    """Return the step of the template that a step was made from.
+
+    An instance of a batch worker has another name, and so has a step of `finally` that runs again (`report.2`).
+    """
+    names = (step.name, step.name.rpartition("_")[0], step.name.rpartition(".")[0])
+    return next(plan.by_name[name] for name in names if name in plan.by_name)
 
 
 def expressions_of(plan: Plan, step: StepPlan) -> list[tuple[str, str]]:

@@ -88,6 +88,33 @@ WAITS = "- {name: w, type: wait, for: 9d}\n"
 LIST = "for_each: {in: input.urls, as: url}, inputs: {url: '${url}'}"
 
 
+def test_what_a_child_marks_as_sensitive_is_in_its_output_only_if_it_was_asked_for(media: tasker.SyncApp) -> None:
+    schema = "result_schema: {type: object, properties: {url: {type: string, x-sensitive: true}}}"
+    media.template_texts.register(f"""
+name: encode
+namespace: media
+version: "2"
+steps:
+  - {{name: fetch, handler: fetch, {schema}}}
+""")
+
+    silent = media.run(parent("inputs: {url: a.mp4}"), {}, timeout=60)
+    asked = media.run(parent("inputs: {url: a.mp4}, output: steps.fetch.url"), {}, timeout=60)
+
+    assert silent.steps["videos"].result["output"] == {"fetch": {"size": 5, "url": None}}
+    assert asked.steps["videos"].result["output"] == "a.mp4"
+
+
+def test_who_is_confined_to_a_namespace_registers_no_template_that_starts_tasks_elsewhere(
+    media: tasker.SyncApp,
+) -> None:
+    text = PARENT.replace("KEYS", "namespace: vault")
+
+    with pytest.raises(tasker.errors.NotPermitted, match="in namespace vault"):
+        media.template_texts.register(text, namespaces=["media"])
+    media.template_texts.register(text, namespaces=["media", "vault"])
+
+
 def test_children_of_a_list_have_their_results_in_its_order(media: tasker.SyncApp) -> None:
     urls = [f"{'x' * number}.mp4" for number in range(7)]
 
@@ -97,16 +124,18 @@ def test_children_of_a_list_have_their_results_in_its_order(media: tasker.SyncAp
     assert result == {"total": 7, "succeeded": 7, "failed": [], "results": [2 * len(url) for url in urls]}
 
 
+async def in_async(context: Any) -> dict[str, Any]:
+    return {"read": [child.output async for child in context.children("videos")]}
+
+
+def in_thread(context: Any) -> dict[str, Any]:
+    return {"read": [(child.index, child.state, child.output) for child in context.children("videos")]}
+
+
 def test_a_handler_reads_outputs_in_pages(
     media: tasker.SyncApp, registry: HandlerRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasker.handlers.child_pages.PAGE", 2)
-
-    async def in_async(context: Any) -> dict[str, Any]:
-        return {"read": [child.output async for child in context.children("videos")]}
-
-    def in_thread(context: Any) -> dict[str, Any]:
-        return {"read": [(child.index, child.state, child.output) for child in context.children("videos")]}
 
     registry.register("in_async", in_async)
     registry.register("in_thread", in_thread)
@@ -114,13 +143,27 @@ def test_a_handler_reads_outputs_in_pages(
         PARENT.replace("KEYS", f"{LIST}, output: steps.fetch.size, collect: none, tolerated_failures: 1")
         + "  - {name: one, handler: in_async, dependencies: [videos]}\n"
         + "  - {name: two, handler: in_thread, dependencies: [videos]}\n"
+        + "  - {name: one_apart, handler: in_async, dependencies: [videos], execution: {mode: process}}\n"
+        + "  - {name: two_apart, handler: in_thread, dependencies: [videos], execution: {mode: process}}\n"
     )
 
     report = media.run(plan, {"urls": ["a", "broken", "ccc", "dd", "e"]}, timeout=60)
 
     assert report.steps["videos"].result == {"total": 5, "succeeded": 4, "failed": [1]}
     assert report.steps["one"].result == {"read": [1, None, 3, 2, 1]}
+    assert [report.steps[name].result for name in ("one_apart", "two_apart")] == [
+        report.steps[name].result for name in ("one", "two")
+    ]
     assert [row[1] for row in report.steps["two"].result["read"]] == ["succeeded", "failed", *["succeeded"] * 3]
+
+
+def test_children_of_a_step_that_starts_none_are_refused(media: tasker.SyncApp, registry: HandlerRegistry) -> None:
+    registry.register("report", lambda context: {"read": len(list(context.children("vidoes")))})
+
+    failed = media.run(parent(LIST), {"urls": ["a"]}, timeout=60)
+
+    expected = "context.children: batch has no step 'vidoes' that starts child tasks; steps with `type: task`: videos"
+    assert failed.steps["report"].error["message"] == expected
 
 
 def test_an_empty_list_starts_nothing(media: tasker.SyncApp) -> None:

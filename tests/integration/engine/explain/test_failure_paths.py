@@ -6,7 +6,7 @@ from datetime import UTC
 
 from tasker.template import compile_text
 from tests.integration.engine.explain.conftest import Told
-from tests.support.engine_fixture import fail, new_step, operator
+from tests.support.engine_fixture import fail, new_step, ok, operator
 
 
 def test_a_failure_after_which_the_task_goes_on_says_what_is_skipped(told: Told) -> None:
@@ -34,3 +34,27 @@ steps:
         "skipped since 12:00:00: pay failed, and `on_failure` skips what depends on it"
     )
     assert {"pay", "ship"}.isdisjoint(told.sentences(task)), "they do not keep the task from its end"
+
+
+def test_steps_of_a_task_whose_effects_are_undone_need_nobody(told: Told) -> None:
+    text = f"""
+name: saga
+namespace: {told.lab.namespace}
+version: 1.0.0
+on_failure: compensate
+steps:
+  - {{name: book, handler: h, compensate: h}}
+  - {{name: pay, handler: h}}
+  - {{name: ship, handler: h, dependencies: [pay]}}
+"""
+    (plan,) = compile_text(text).plans
+    task, claims = told.lab.running(plan)
+    assert told.sentence(task, "book.undo") == (
+        "not created: a step of `finally`, or a compensation, which runs when the other steps have come to rest"
+    )
+
+    told.lab.one.advance(ok(claims["book"]), fail(claims["pay"]))
+
+    gone = "does not run in this task any more: its effects are undone, or are being undone"
+    assert [told.sentence(task, step) for step in ("pay", "ship")] == [gone, gone]
+    assert {reason.reason: reason.needs_somebody for reason in told.task(task).reasons}["undone"] is False

@@ -49,6 +49,22 @@ def test_an_end_is_counted_once_however_often_it_is_read(lab: Lab) -> None:
     lab.check()
 
 
+@pytest.mark.parametrize("deed", ["start", "gather"])
+def test_a_slice_is_written_without_reading_the_other_items_of_the_list(lab: Lab, deed: str) -> None:
+    read = "select pg_stat_get_xact_tuples_fetched('tasker.fan_out_items_pkey'::regclass)"
+    fan_out = FanOut(lab, 1500, max_parallel=10)
+    if deed == "gather":
+        fan_out.start()
+        assert end_all(lab.one) == 10
+
+    with lab.transaction(lab.one):
+        before = lab.one.value(read)
+        getattr(fan_out, deed)()
+        assert 0 < lab.one.value(read) - before < 100
+
+    assert fan_out.counters == ((10, 10, 0, 0) if deed == "start" else (10, 0, 10, 0))
+
+
 def test_a_child_ends_while_its_fan_out_is_locked(lab: Lab) -> None:
     fan_out = FanOut(lab, 2)
     fan_out.start()
@@ -271,3 +287,15 @@ def test_a_counter_that_differs_from_the_items_is_a_violation(lab: Lab) -> None:
 
     assert rules == ["counters of a fan-out differ from its items"]
     lab.one.execute("update tasker.fan_outs set running = 3, succeeded = 0")
+
+
+def test_a_slice_of_retention_has_few_tasks_with_long_lists(lab: Lab) -> None:
+    for _ in range(3):
+        fan_out = FanOut(lab, 40)
+        lab.one.call("cancel", {"task": fan_out.task, "reason": "test", "actor": "test"})
+    named = str(lab.task(fan_out.task).named_task_uuid)
+
+    args = {"named_task_uuid": named, "failed": True, "before": "2999-01-01", "steps": 50}
+
+    assert lab.one.core("prune", args)["tasks"] == 2
+    assert lab.observer.value("select count(*) from tasker.fan_out_items") == 40

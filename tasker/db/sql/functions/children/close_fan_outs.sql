@@ -30,12 +30,13 @@ language sql as $$
   with stopped as (
     update tasker.fan_outs f set state = 's'
     where f.workflow_step_uuid = p_step and f.token = p_token and f.state = 'o' and f.failed > f.tolerated
-    returning f.running
+    returning f.workflow_step_uuid, f.token, f.running
   )
   insert into tasker.timers (subject, kind, due_at, task_uuid, token)
   select i.task_uuid, 'p', p_now, i.task_uuid, 0
-  from stopped s, tasker.fan_out_items i
-  where i.workflow_step_uuid = p_step and i.token = p_token and s.running > 0 and i.state = 'r'
+  from stopped s
+  join tasker.fan_out_items i on i.workflow_step_uuid = s.workflow_step_uuid and i.token = s.token
+  where s.running > 0 and i.state = 'r'
   on conflict (subject, kind) do nothing
 $$;
 

@@ -37,22 +37,27 @@ begin
     return '{}';
   end if;
 
-  with gone as (
-    delete from tasker.child_ends e using jsonb_to_recordset(p_args->'ends') as g (id bigint, o jsonb, b int,
-      e jsonb)
-    where e.end_id = g.id and e.parent_step = v_step and e.token = v_token
+  -- From each end to its rows (ctid: under the lock of the fan-out nobody else changes it). Read by step and
+  -- token, all items of the list would be compared with all ends of a slice.
+  with found as materialized (
+    select g.*, x.place from jsonb_to_recordset(p_args->'ends') as g (id bigint, o jsonb, b int, e jsonb)
+    cross join lateral (select e.ctid as place from tasker.child_ends e where e.end_id = g.id offset 0) x
+  ), gone as (
+    delete from tasker.child_ends e using found g
+    where e.ctid = g.place and e.parent_step = v_step and e.token = v_token
     returning e.end_id, e.index, g.o, g.b, g.e
   ), last as (   -- of two ends of one child the later one counts
     select distinct on (g.index) g.index, g.o, g.b, g.e,
       case when g.e is null then 'o' else 'f' end::"char" as state
     from gone g order by g.index, g.end_id desc
   ), counted as materialized (
-    select l.*, i.state as before from last l
-    join tasker.fan_out_items i on i.workflow_step_uuid = v_step and i.token = v_token and i.index = l.index
+    select l.*, i.state as before, i.place from last l
+    cross join lateral (select x.state, x.ctid as place from tasker.fan_out_items x
+      where x.workflow_step_uuid = v_step and x.token = v_token and x.index = l.index offset 0) i
     where i.state = 'r' or i.state = 'f' and l.state = 'o'
   ), changed as (
     update tasker.fan_out_items i set state = c.state, output = c.o, error = c.e
-    from counted c where i.workflow_step_uuid = v_step and i.token = v_token and i.index = c.index
+    from counted c where i.ctid = c.place
   )
   update tasker.fan_outs x set running = x.running - c.ended, succeeded = x.succeeded + c.succeeded,
     failed = x.failed + c.failed, output_bytes = x.output_bytes + c.bytes

@@ -42,6 +42,8 @@ begin
       state = case when g.child is null then 'f' else 'r' end::"char",
       error = case when g.child is null then g.error end
     from given g where i.workflow_step_uuid = v_step and i.token = v_token and i.index = g.i
+      -- else the whole list is read for each slice
+      and i.index >= v_fan_out.started and i.index < v_fan_out.started + v_count
     returning g.child
   )
   select count(s.child) into v_started from started s;

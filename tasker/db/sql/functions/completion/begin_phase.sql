@@ -78,10 +78,11 @@ end
 $$;
 
 -- The compensations of the complete steps of a task, as expand_step needs them: each waits for those of the
--- nearest steps below, also through steps without one. Mirrors tasker.engine.expansion.compensations; a test
--- compares both. The cost is that of the edges between compensations: where many steps meet in one without a
--- compensation, that is the product of those above and below.
-create or replace function tasker.compensations_of(p_task uuid) returns jsonb
+-- nearest steps below, also through steps without one. Where many steps meet in one without a compensation,
+-- the edges would be the product of those above and below. If they are more than `p_most`, those above wait
+-- for one of those below (their gate, the first in the graph), which waits for the others. Steps with the
+-- same children are followed once. Mirrors tasker.engine.expansion.compensations; a test compares both.
+create or replace function tasker.compensations_of(p_task uuid, p_most int default 10000) returns jsonb
 language sql stable
 set enable_hashjoin to on
 set enable_nestloop to off
@@ -94,15 +95,34 @@ as $$
   ), edges as materialized (
     select e.from_step_uuid as up, e.to_step_uuid as down from tasker.workflow_step_edges e
     where e.task_uuid = p_task
-  ), ways (start, step) as (
-    select u.step, e.down from undone u join edges e on e.up = u.step
+  ), alike as materialized (
+    select row_number() over () as number, c.children, array_agg(c.undo) as undos
+    from (select u.undo, array_agg(e.down order by e.down) as children
+      from undone u join edges e on e.up = u.step group by u.undo) c
+    group by c.children
+  ), ways (number, step) as (
+    select a.number, c from alike a cross join lateral unnest(a.children) c
     union
-    select w.start, e.down from ways w join edges e on e.up = w.step
+    select w.number, e.down from ways w join edges e on e.up = w.step
     where w.step not in (select u.step from undone u)
   ), waiting as (
-    select w.start, jsonb_agg(b.undo) as names from ways w join undone b on b.step = w.step group by w.start
+    select n.undo, q.below from (
+      select w.number, array_agg(b.undo order by b.ordinal) as below
+      from ways w join undone b on b.step = w.step group by w.number) q
+    join alike a on a.number = q.number cross join lateral unnest(a.undos) n (undo)
+  ), crowds as materialized (
+    select w.below, array_agg(w.undo) as undos,
+      count(*) > 1 and count(*) * cardinality(w.below) > p_most as gated
+    from waiting w group by w.below
+  ), parents as (
+    select n as undo, jsonb_agg(p) as names from (
+      select distinct n, p from crowds c cross join lateral unnest(c.undos) n
+      cross join lateral unnest(case when c.gated then c.below[:1] else c.below end) p
+      union
+      select c.below[1], p from crowds c cross join lateral unnest(c.below[2:]) p where c.gated) d
+    group by n
   )
   select jsonb_agg(jsonb_build_object('name', u.undo, 'ordinal', u.undo_ordinal,
-    'parents', jsonb_build_array(u.name) || coalesce(w.names, '[]')) order by u.ordinal desc)
-  from undone u left join waiting w on w.start = u.step
+    'parents', jsonb_build_array(u.name) || coalesce(p.names, '[]')) order by u.ordinal desc)
+  from undone u left join parents p on p.undo = u.undo
 $$;

@@ -112,7 +112,7 @@ begin
       offset 0) k   -- offset: later references use the column instead of a copy of its expression
     left join lateral (select r.* from tasker.tasks t cross join lateral tasker.after_rest(t, k.counted) r
       where t.task_uuid = k.task_uuid and (k.gates & 12288 <> 0 or k.phase is not null)
-        and k.counted in ('complete', 'error', 'blocked_by_failures')) r on true
+        and (k.counted = 'complete' or tasker.task_is_blocked(k.counted))) r on true
   ), moved as (
     update tasker.tasks t set
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying,

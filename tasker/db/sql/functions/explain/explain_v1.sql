@@ -130,6 +130,8 @@ as $$
     select o.*, case
       when o.settled = 's' then 'skipped' when o.settled is not null then 'tolerated'
       when tasker.step_is_done(o.state) or o.state = 'cancelled' then 'ended'
+      when (select t.outcome from task t) in ('compensating', 'compensated', 'compensation_failed')
+        and not tasker.is_late(o.template_id, o.ordinal) then 'undone'
       when o.state = 'error' then
         case when o.error->>'error_type' = 'outcome_unknown' then 'unknown' else 'failed' end
       when o.parents->'failed' <> 'null' then 'blocked'
@@ -208,7 +210,8 @@ as $$
     left join tasker.workers w on w.worker_uuid = r.worker_uuid
     where not tasker.step_is_ended(s.state) and (t.step is null or s.name = t.step or s.ordinal = t.wanted)
   ), absent as (   -- steps of the template that the task does not have, or not yet
-    select case when x.after_failure then 'not_failed'
+    select case when tasker.is_late(t.template_id, ts.ordinal) then 'at_rest'
+        when x.after_failure then 'not_failed'
       when t.complete or x.decided then 'not_chosen' else 'not_created' end as reason,
       ts.name,
       ts.ordinal, x.parents

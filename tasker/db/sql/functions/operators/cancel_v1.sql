@@ -1,11 +1,13 @@
 -- Cancels a task and all its steps that are not final, in one transaction; tokens grow, so the results of
 -- steps still running are refused. A task with steps of `finally` runs these before it ends (begin_phase); a
 -- cancel while they run ends them, too. With `compensate` the effects of its complete steps are undone
--- before; a cancel of a compensation leaves the rest of the effects.
+-- before, also of one whose result is stored and waits for an orchestrator: it becomes complete. A cancel of
+-- a compensation leaves the rest of the effects, but not one with `compensate`.
 -- Locks: task, steps, backlog, counters, fan-outs; then as begin_phase.
 -- p_args: {task, worker, reason, actor, compensate}, and what begin_phase needs.
 -- Returns: {cancelled, state, from, running: [{step, token, worker}], finished: {task: its state}, waiters:
---   {task: waiter to notify of its end}}, or, if a phase begins, what begin_phase returns.
+--   {task: waiter to notify of its end}}, or, if a phase begins, what begin_phase returns; {cancelled: false,
+--   state, outcome} if the task has ended, or is to be compensated and is or was.
 create or replace function tasker.cancel_v1(p_args jsonb) returns jsonb
 language plpgsql
 set search_path to pg_catalog, pg_temp
@@ -23,6 +25,7 @@ declare
   v_path text;
   v_running jsonb;
   v_counted int;
+  v_done uuid[];    -- steps whose stored results count
   v_phase "char";   -- that runs before it ends
   v_ends boolean;
   v_begun jsonb := '{}';
@@ -38,9 +41,13 @@ begin
     return jsonb_build_object('cancelled', false, 'state', v_task.state);
   end if;
 
+  if (p_args->>'compensate')::boolean and v_task.outcome is not null then   -- perhaps the same request again
+    return jsonb_build_object('cancelled', false, 'state', v_task.state, 'outcome', v_task.outcome);
+  end if;
+
   v_phase := case
+    when (p_args->>'compensate')::boolean then 'k'
     when v_task.phase in ('f', 'x') then null
-    when v_task.phase is null and (p_args->>'compensate')::boolean then 'k'
     when v_task.gates & 4096 <> 0 then 'x' end;
   v_ends := v_phase is null;
   v_path := tasker.path_code(v_task.state) || tasker.task_path(v_task.state,
@@ -56,7 +63,9 @@ begin
 
   with open as (
     select s.workflow_step_uuid, s.state as from_state, s.claim_token as token,
-      tasker.step_path(s.state, 'cancel') as path
+      tasker.step_path(s.state, case when v_phase = 'k' and s.state = 'enqueued_for_orchestration'
+        and exists (select from tasker.template_steps u where u.template_id = s.template_id
+          and u.undoes = s.ordinal) then 'ok' else 'cancel' end) as path
     from tasker.workflow_steps s
     where s.task_uuid = v_task.task_uuid and tasker.step_path(s.state, 'cancel') is not null
       and s.settled is null   -- it has ended
@@ -93,7 +102,9 @@ begin
       completed_at = case when v_ends then v_now end,
       updated_at = v_now, sort_key = t.sort_key + tasker.path_length(v_path), active = 0,
       outcome = case when t.outcome = 'compensating' then 'compensation_failed' else t.outcome end,
-      retrying = 0, held = 0, suspended = 0, cancelled = t.cancelled + (select count(*) from moved),
+      retrying = 0, held = 0, suspended = 0,
+      done = t.done + (select count(*) from moved m where m.state = 'complete'),
+      cancelled = t.cancelled + (select count(*) from moved m where m.state = 'cancelled'),
       failed = t.failed - (select count(*) from moved m where m.from_state = 'error')
     where t.task_uuid = v_task.task_uuid returning t.sort_key
   ), task_logged as (
@@ -108,8 +119,15 @@ begin
         'worker', m.worker_uuid))
       filter (where m.from_state = 'in_progress' and m.worker_uuid is not null),
     -count(*) filter (where m.from_state = 'enqueued'),
-    (select array_agg(p.rule_id) from permits p), (select array_agg(p.value) from permits p)
-  into v_running, v_counted, v_rules, v_values from moved m;
+    (select array_agg(p.rule_id) from permits p), (select array_agg(p.value) from permits p),
+    array_agg(m.workflow_step_uuid) filter (where m.state = 'complete')
+  into v_running, v_counted, v_rules, v_values, v_done from moved m;
+  if v_done is not null then   -- the steps below are cancelled, and count them down all the same
+    update tasker.workflow_steps s set unmet = s.unmet - e.met
+    from (select x.to_step_uuid as step, count(*)::int as met from tasker.workflow_step_edges x
+      where x.task_uuid = v_task.task_uuid and x.from_step_uuid = any (v_done) group by 1) e
+    where s.workflow_step_uuid = e.step;
+  end if;
   perform tasker.note_keys(v_rules, v_values, 0) where v_rules is not null;
 
   perform tasker.count_enqueued(array[v_task.namespace_id], array[v_counted]);
@@ -127,7 +145,7 @@ begin
   if v_running is not null then
     perform pg_notify('tasker_cancelled', v_task.task_uuid::text);
   end if;
-  if v_task.phase in ('c', 'k') then
+  if v_task.outcome = 'compensating' then
     perform tasker.count_compensations('{compensation_failed}');
   end if;
   if not v_ends then

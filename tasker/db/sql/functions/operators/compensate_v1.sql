@@ -22,7 +22,7 @@ begin
     return '{"missing": true}';
   end if;
   v_undoable := tasker.compensations_of(v_task.task_uuid) is not null;
-  if v_task.state not in ('error', 'blocked_by_failures') or v_task.outcome is not null
+  if not tasker.task_is_blocked(v_task.state) or v_task.outcome is not null
       or v_task.active > 0 or not v_undoable then
     return jsonb_build_object('compensates', false, 'state', v_task.state, 'outcome', v_task.outcome,
       'undoable', v_undoable);

@@ -1,5 +1,5 @@
 -- The pauses of a step: of its namespace, its template, its step in the template, its task, and of the tasks
--- for which its task runs (tasker.runs_for). For a step that is not created yet p_task is null.
+-- for which its task runs (tasker.waiting_above). For a step that is not created yet p_task is null.
 create or replace function tasker.pauses_of(p_namespace int, p_template int, p_ordinal int, p_task uuid)
 returns setof tasker.pauses
 language sql stable as $$
@@ -11,23 +11,25 @@ language sql stable as $$
       where ts.template_id = p_template and ts.ordinal = p_ordinal))
   union all
   select p.* from tasker.pauses p
-  where p.task_uuid <> p_task and tasker.runs_for(p_task, p.task_uuid)
+  where p.task_uuid is not null   -- else nobody has to look above
+    and p.task_uuid = any ((select tasker.waiting_above(p_task))::uuid[])   -- once for all pauses
 $$;
 
--- True for a child task if a step of the other task waits for it, or for a task above it. In PL/pgSQL, so
--- that it is called for each pause of a task and not for each step.
-create or replace function tasker.runs_for(p_task uuid, p_parent uuid) returns boolean
+-- The tasks above a child task of which a step waits for it, or for the task below them; empty for others.
+create or replace function tasker.waiting_above(p_task uuid) returns uuid[]
 language plpgsql stable as $$
 declare
   v_task uuid := p_task;
+  v_above uuid[] := '{}';
 begin
   loop   -- as many links as the depth allows
     select l.parent_task into v_task from tasker.task_links l
     where l.child_uuid = v_task
       and (select t.gates & 128 <> 0 from tasker.tasks t where t.task_uuid = l.child_uuid);
-    if v_task is null or v_task = p_parent then
-      return v_task is not null;
+    if v_task is null then
+      return v_above;
     end if;
+    v_above := v_above || v_task;
   end loop;
 end
 $$;

@@ -54,7 +54,7 @@ language sql immutable parallel safe as $$
       "waiting_for_retry": "QSVBF", "blocked_by_failures": "F", "error": ""},
     "cancelled": {"pending": "K", "initializing": "K", "enqueuing_steps": "K", "steps_in_process": "K",
       "evaluating_results": "K", "waiting_for_dependencies": "K", "waiting_for_retry": "K",
-      "blocked_by_failures": "K", "cancelled": ""},
+      "blocked_by_failures": "K", "error": "QK", "cancelled": ""},
     "resolved_manually": {"blocked_by_failures": "R", "resolved_manually": ""}}'::jsonb->p_to->>p_from
 $$;
 

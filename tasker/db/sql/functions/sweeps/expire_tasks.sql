@@ -24,7 +24,8 @@ begin
 end
 $$;
 
--- Cancels tasks for a reason of the engine's own. The caller has locked them.
+-- Cancels tasks for a reason of the engine's own. The caller has locked them. A task whose compensations or
+-- steps of `finally` are under way is left: it ends soon, and only a person ends these.
 -- Locks: as cancel_v1.
 -- Returns: p_answer with the tasks that ended (`finished`, `waiters`); all count as promoted.
 create or replace function tasker.cancel_tasks(p_tasks uuid[], p_reason text, p_args jsonb,
@@ -35,7 +36,9 @@ declare
   v_task uuid;
   v_ended jsonb;
 begin
-  foreach v_task in array array(select t from unnest(p_tasks) t order by t) loop
+  foreach v_task in array array(select t.task_uuid from unnest(p_tasks) as p (id)
+    join tasker.tasks t on t.task_uuid = p.id
+    where t.phase is null or tasker.task_is_blocked(t.state) order by t.task_uuid) loop
     v_ended := tasker.cancel_v1(p_args - '{items,claims}'::text[]
       || jsonb_build_object('task', v_task, 'reason', p_reason, 'actor', 'tasker'));
     v_answer := v_answer || jsonb_strip_nulls(jsonb_build_object(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
+
 from tasker.engine.expansion.compensations import plan_compensation
 from tests.integration.engine.protocol.failing.conftest import Begin, Run, Story
-from tests.support.engine_fixture import Item, operator
+from tests.support.engine_fixture import Item, ok, operator
 
 SAGA = """
   name: flight, compensate: u
@@ -177,6 +179,39 @@ async def test_cancel_with_compensation_undoes_and_ends_cancelled(begin: Begin) 
     assert story.end == ("cancelled", "compensated")
 
 
+async def test_second_cancel_with_compensation_does_not_end_it(begin: Begin) -> None:
+    story = begin(SAGA, TOP)
+    (claim,) = story.orchestra.lab.one.take()
+    await story.report(claim)
+    cancel(story, compensate=True)
+
+    answer = cancel(story, compensate=True)
+
+    assert (answer["cancelled"], answer["outcome"]) == (False, "compensating")
+    await story.run()
+    assert story.end == ("cancelled", "compensated")
+
+
+@pytest.mark.parametrize("first", ["cancel", "success"])
+async def test_cancel_with_compensation_while_last_steps_run_undoes_the_others(begin: Begin, first: str) -> None:
+    story = begin("name: flight, compensate: u\nname: pay, dependencies: [flight]\nname: report", LAST)
+    (claim,) = story.orchestra.lab.one.take()
+    await story.report(claim)
+    if first == "cancel":
+        cancel(story)
+    else:
+        (claim,) = story.orchestra.lab.one.take()
+        await story.report(claim)
+    assert story.states["report"] == "enqueued"
+
+    cancel(story, compensate=True)
+    story.orchestra.lab.check()
+    await story.run()
+
+    assert story.ran[-2:] == ["flight.undo", "report.2"]
+    assert story.end == ("cancelled", "compensated")
+
+
 async def test_cancel_alone_undoes_nothing(begin: Begin) -> None:
     story = begin(SAGA, TOP)
     (claim,) = story.orchestra.lab.one.take()
@@ -213,6 +248,33 @@ async def test_cancelled_task_whose_compensation_failed_ends_cancelled_once_it_i
     await story.run()
 
     assert story.end == ("cancelled", "compensated")
+
+
+async def test_cancelled_task_ends_cancelled_once_an_operator_did_what_was_left_to_undo(begin: Begin) -> None:
+    story = begin(SAGA, TOP)
+    (claim,) = story.orchestra.lab.one.take()
+    await story.report(claim)
+    cancel(story, compensate=True)
+    await story.run(["flight.undo"])
+
+    assert operate(story, "resolve", "flight.undo") is None
+
+    assert story.end == ("cancelled", "compensated")
+    story.orchestra.lab.check()
+
+
+async def test_step_whose_result_waits_for_an_orchestrator_is_undone_after_a_cancel(begin: Begin) -> None:
+    story = begin(SAGA, TOP)
+    lab = story.orchestra.lab
+    (claim,) = lab.one.take()
+    lab.one.call("park", lab.one.args(items=[ok(claim, {"booking": 7})]))
+
+    cancel(story, compensate=True)
+
+    assert story.states["flight"] == "complete"
+    lab.check()
+    await story.run()
+    assert (story.ran, story.end) == (["flight.undo"], ("cancelled", "compensated"))
 
 
 async def test_deadline_starts_the_compensation_and_does_not_end_it(begin: Begin) -> None:
@@ -265,3 +327,40 @@ async def test_plan_of_the_database_is_that_of_the_planner(begin: Begin) -> None
         )
         assert dict(rows) == planned, (seed, graph, failing)
         assert story.end == ("error", "compensated")
+
+
+async def test_plan_through_gates_is_that_of_the_planner(begin: Begin) -> None:
+    planned_by_sql = """select x->>'name', array(select jsonb_array_elements_text(x->'parents'))
+        from jsonb_array_elements(tasker.compensations_of(%s, %s)) x"""
+    for seed in range(4):
+        random = Random(seed)
+        graph: dict[str, list[str]] = {f"s0{n}": [] for n in range(3)}
+        for layer in range(1, 4):  # that meet in all steps of the layer above, or in one
+            above = [name for name in graph if name.startswith(f"s{layer - 1}")]
+            for n in range(3):
+                graph[f"s{layer}{n}"] = above if random.random() < 0.7 else [random.choice(above)]
+        lines = [
+            f"name: {name}, dependencies: [{', '.join(above)}]" + ", compensate: u" * (random.random() < 0.7)
+            for name, above in graph.items()
+        ]
+        story = await begin("\n".join([*lines, f"name: end, dependencies: [{', '.join(graph)}]"])).run(["end"])
+
+        for most in (1, 3, 7):
+            planned = plan_compensation(story.plan, graph, {**graph, "end": [*graph]}, most)
+            rows = story.orchestra.lab.observer.rows(planned_by_sql, story.task, most)
+            assert [(name, sorted(above)) for name, above in rows] == [
+                (new.name, sorted(new.parents)) for new in planned
+            ], (seed, most)
+
+
+async def test_many_compensations_that_meet_have_few_edges(begin: Begin) -> None:
+    lines = [f"name: a{n}, compensate: u" for n in range(8)]
+    lines += [f"name: meet, dependencies: [{', '.join(f'a{n}' for n in range(8))}]"]
+    lines += [f"name: b{n}, dependencies: [meet], compensate: u" for n in range(9)]
+    edges = """select sum(jsonb_array_length(x->'parents') - 1)
+        from jsonb_array_elements(tasker.compensations_of(%s, %s)) x"""
+    story = await begin("\n".join([*lines, "name: end, dependencies: [b0]"])).run(["end"])
+
+    counted = [story.orchestra.lab.observer.value(edges, story.task, most) for most in (71, 72)]
+
+    assert counted == [8 + 8, 8 * 9]

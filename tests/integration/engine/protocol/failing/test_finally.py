@@ -56,6 +56,24 @@ async def test_last_step_runs_after_a_cancel_and_the_task_ends_cancelled(begin: 
     assert (story.end, story.dead_letters) == (("cancelled", None), 0)
 
 
+@pytest.mark.parametrize("begins", ["before", "after"])
+async def test_last_step_runs_if_the_parent_of_the_task_ends(begin: Begin, begins: str) -> None:
+    """The end of a parent at the deadline of both comes when the last steps run."""
+    story = begin(STEPS, TOP)
+    lab = story.orchestra.lab
+    if begins == "before":
+        cancel(story)
+    columns = "subject, kind, due_at, task_uuid, token"
+    lab.one.execute(f"insert into tasker.timers ({columns}) values (%s, 'p', now(), %s, 0)", story.task, story.task)
+    lab.one.call("due", lab.one.args(limit=100, turn_ms=4000, late_ms=0))
+    assert lab.observer.value("select count(*) from tasker.timers where kind = 'p'") == 0
+
+    await story.run()
+
+    assert story.states == {"a": "cancelled", "b": "cancelled", "report": "complete"}
+    assert story.end == ("cancelled", None)
+
+
 @pytest.mark.parametrize("first", ["cancel", "success"])
 async def test_cancel_while_last_steps_run_ends_them(begin: Begin, first: str) -> None:
     story = begin("name: a\nname: report", TOP)
@@ -183,3 +201,27 @@ async def test_deadline_that_passes_while_last_steps_run_leaves_them(begin: Begi
     await story.report(report)
 
     assert story.end == ("complete", None)
+
+
+@pytest.mark.parametrize("on_limit", ["cancel_new", "cancel_running"])
+async def test_last_steps_of_a_task_that_gives_way_run_to_their_end(begin: Begin, on_limit: str) -> None:
+    story = begin("name: a\nname: report", TOP + f"\nconcurrency: {{limit: 1, on_limit: {on_limit}}}")
+    lab = story.orchestra.lab
+
+    def turn() -> None:
+        for _ in range(3):
+            lab.one.call("due", lab.one.args(limit=100))
+
+    turn()
+    tasks = [story.task, lab.submit_one(story.plan)]
+    turn()
+    tasks.append(lab.submit_one(story.plan))
+    turn()
+
+    gone = tasks[1] if on_limit == "cancel_new" else tasks[0]
+    assert lab.task(gone).state != "cancelled"
+    for _ in range(4):
+        await story.run()
+        turn()
+
+    assert (lab.task(gone).state, lab.states(gone)) == ("cancelled", {"a": "cancelled", "report": "complete"})
