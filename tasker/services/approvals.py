@@ -240,9 +240,8 @@ class Approvals(Viewed):
 
 
 def _require_name(by: str) -> None:
-    if not 1 <= len(by) <= MOST_SUBJECT:
+    if not 1 <= len(by) <= MOST_SUBJECT or not by.isprintable():
         raise UsageError(f"expected the name of a person of at most {MOST_SUBJECT} characters, got {by!r:.60}")
-    require_findable(by, "name")
 
 
 def _checked_vote(by: str, decision: str, comment: str, form: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def read_mock(value: Any, where: str) -> Mock:
             first = first.then(each)
         return first
     if not isinstance(value, Mapping) or len(kinds := [key for key in value if key in _KINDS]) != 1:
-        raise UsageError(f"{where}: {EXPECTED}; found {_shown(value)}")
+        near = (did_you_mean(str(key), _KINDS) for key in value) if isinstance(value, Mapping) else ()
+        raise UsageError(f"{where}: {EXPECTED}; found {_shown(value)}", hint=next(filter(None, near), None))
     kind = kinds[0]
     times = {"event": ("after",), "approved": _OF_VOTES}.get(kind, ("takes",))
     known = (kind, *times, *(_FAILURE_KEYS if kind == "fails" else ()))

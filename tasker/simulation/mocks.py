@@ -183,7 +183,18 @@ def decided(
     comment: str = "",
     after: Seconds = 0,
 ) -> Mock:
-    """Return a mock of the vote of a person about an approval; say with `.then` which further ones come."""
+    """Return a mock of the vote of a person about an approval; say with `.then` which further ones come.
+
+    Raises `UsageError` for a value of another type.
+    """
+    if approved not in (True, False):
+        raise UsageError(f"mock.decided: `approved` is True or False, got {approved!r:.40}")
+    texts: dict[str, Any] = {"by": by, "comment": comment}
+    for name, text in texts.items():
+        if not isinstance(text, str) or (name == "by" and not text):
+            raise UsageError(f"mock.decided: expected a text as `{name}`, got {text!r:.40}")
+    if form is not None and not isinstance(form, Mapping):
+        raise UsageError(f"mock.decided: expected the values of the form by name as `form`, got {form!r:.40}")
     return Mock((MockedCall(vote=MockedVote(approved, by, form or {}, comment), takes_ms=milliseconds(after)),))
 
 

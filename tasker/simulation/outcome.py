@@ -13,7 +13,7 @@ from tasker.simulation.published import SimulatedEvent
 from tasker.simulation.run import SimulatedTask
 from tasker.simulation.steps import DONE, SimulatedStep
 from tasker.template.diagnostics import did_you_mean, listed
-from tasker.template.durations import duration_text
+from tasker.template.durations import readable_duration
 from tasker.template.failure_words import OPTIONAL, SKIPPED, WORDS
 from tasker.template.plan import Plan
 
@@ -219,4 +219,4 @@ def _end(step: SimulatedStep) -> tuple[int, int]:
 
 def shown_time(milliseconds: int) -> str:
     """Return a virtual time as people read it."""
-    return f"{milliseconds} ms" if milliseconds < 1000 else duration_text(round(milliseconds / 1000, 1))
+    return f"{milliseconds} ms" if milliseconds < 1000 else readable_duration(round(milliseconds / 1000, 1))

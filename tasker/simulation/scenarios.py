@@ -14,7 +14,7 @@ from tasker.dataclasses import dataclass
 from tasker.errors import UsageError
 from tasker.simulation.mock_texts import read_mock
 from tasker.simulation.mocks import Mock
-from tasker.simulation.outcome import SimulatedRun
+from tasker.simulation.outcome import SimulatedRun, shown_time
 from tasker.template.diagnostics import did_you_mean
 from tasker.template.durations import parse_duration
 
@@ -186,7 +186,7 @@ def _duration(run: SimulatedRun, wanted: Any) -> list[str]:
     sign, limit = _limit(wanted)
     took = run.duration_ms
     fits = {"<": took < limit, "<=": took <= limit, ">": took > limit, ">=": took >= limit, "": took == limit}[sign]
-    return [] if fits else [f"duration: expected {str(wanted).strip()}, was {took} ms"]
+    return [] if fits else [f"duration: expected {str(wanted).strip()}, was {shown_time(took)}"]
 
 
 def _limit(wanted: Any) -> tuple[str, int]:

@@ -45,3 +45,10 @@ def duration_text(seconds: float) -> str:
     """Return the duration in text, exact to the millisecond."""
     whole = round(seconds * 1000)
     return f"{whole}ms" if whole % 1000 else f"{whole // 1000}s"
+
+
+def readable_duration(seconds: float) -> str:
+    """Return the duration in its largest whole unit, for readers: `2d`, `90m`."""
+    whole = round(seconds)
+    unit = next((unit for unit in "dhm" if whole and whole == seconds and whole % UNITS[unit] == 0), "")
+    return f"{whole // int(UNITS[unit])}{unit}" if unit else duration_text(seconds)

@@ -262,6 +262,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[Any]) -> None:
+    """Show the hint of an error of Tasker below its message."""
+    error = None if call.excinfo is None else call.excinfo.value
+    hint = getattr(error, "hint", None)
+    if isinstance(error, Exception) and isinstance(hint, str) and type(error).__module__.startswith("tasker."):
+        error.add_note(f"Hint: {hint}")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take the coverage and the updates of a process of pytest-xdist."""

@@ -62,7 +62,7 @@ def show_approval(task_uuid: str, step: str, form: str, place: FleetTarget) -> N
     async def read(app: Fleet) -> ApprovalDetail:
         return await app.approvals.get(await find_task(app.tasks, task_uuid), step)
 
-    print_as(form, run_on_fleet(place, read), lambda detail: "\n".join(_detail_lines(detail)))
+    print_as(form, run_on_fleet(place, read), lambda detail: "\n".join(detail_lines(detail)))
 
 
 @approval.command("decide")
@@ -161,7 +161,8 @@ def who_decides(row: Approval) -> list[str]:
     return [*row.subjects, *row.permissions] or ["approvals:decide"]
 
 
-def _detail_lines(detail: ApprovalDetail) -> Iterator[str]:
+def detail_lines(detail: ApprovalDetail) -> Iterator[str]:
+    """Yield the lines of `tasker approval show`."""
     yield f"{detail.step} of {detail.namespace}/{detail.template}, task {detail.task_uuid}"
     if detail.description:
         yield detail.description
@@ -172,14 +173,19 @@ def _detail_lines(detail: ApprovalDetail) -> Iterator[str]:
         yield f"until      {date_time(detail.until)}"
     yield f"may decide {names_text(who_decides(detail))}"
     for name, value in detail.inputs.items():
-        yield f"  {name}: {value if isinstance(value, str) else pretty_json(value, indent=4).lstrip()}"
+        yield f"  {name}: {_value(value)}"
     for name, problem in detail.problems.items():
         yield f"  {name}: cannot be shown: {problem}"
     if detail.form and detail.outcome is None:
         yield f"form       {', '.join(_field(name, detail.form) for name in detail.form.get('properties', {}))}"
     for vote in detail.votes:
-        comment = f": {vote.comment}" if vote.comment else ""
+        comment = f": {_value(vote.comment)}" if vote.comment else ""
         yield f"{vote.decision} by {vote.by} at {date_time(vote.at)} ({vote.via}){comment}"
+
+
+def _value(value: Any) -> str:
+    """Render a value of somebody else; text with line breaks or other controls as JSON, so that it forges no line."""
+    return value if isinstance(value, str) and value.isprintable() else pretty_json(value, indent=4).lstrip()
 
 
 def _field(name: str, form: Any) -> str:

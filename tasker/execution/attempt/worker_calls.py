@@ -44,9 +44,16 @@ class WorkerCalls:
 
 
 def written(attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Coroutine[Any, Any, Mapping[str, Any]]:
-    """Perform a call of the attempt's handler on the event loop of the worker."""
-    writes = attempt.writes
-    return writes.children(attempt, fields) if action == "children_page" else writes.lock(attempt, action, fields)
+    """Perform a call of the attempt's handler on the event loop of the worker. Raises `UsageError`."""
+    if action != "children_page":
+        return attempt.writes.lock(attempt, action, fields)
+    starting = [step.name for step in attempt.plan.steps if step.type.starts_children]
+    if fields["step"] not in starting:
+        raise UsageError(
+            f"context.children: {attempt.plan.name} has no step {fields['step']!r:.80} that starts child tasks; "
+            f"steps with `type: task`: {', '.join(starting) or 'none'}"
+        )
+    return attempt.writes.children(attempt, fields)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

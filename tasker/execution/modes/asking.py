@@ -100,6 +100,12 @@ async def answer_question(attempt: Attempt, message: Mapping[str, Any]) -> dict[
         return {**answer, "error": {"error_class": "", "message": f"{type(error).__name__}: {error}"}}
 
 
+def too_late(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to a thread that was left behind, or that uses the context of an earlier call."""
+    error = {"error_class": "UsageError", "message": "the call of the handler with this context is over"}
+    return {"type": ANSWER, "number": message["number"], "error": error}
+
+
 async def _done(attempt: Attempt, action: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     if action != START:
         return await written(attempt, action, fields)

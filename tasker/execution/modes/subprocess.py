@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from tasker.execution.attempt import listeners
 from tasker.execution.fast.shared_values import SharedValueSender
+from tasker.execution.modes.asking import too_late
 from tasker.execution.modes.wire import (
     ASK,
     HEADER,
@@ -166,13 +167,12 @@ class Subprocess:
 
     def _begin_answer(self, call: CallId, message: dict[str, Any]) -> None:
         """Do what the handler asks for, beside its other questions, unless its call is over."""
-        if call == self._call and self._answers is not None:
-            task = asyncio.ensure_future(self._answer_question(self._answers, message))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+        task = asyncio.ensure_future(self._answer_question(self._answers if call == self._call else None, message))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
 
-    async def _answer_question(self, answers: Answer, message: dict[str, Any]) -> None:
-        answer = await answers(message)
+    async def _answer_question(self, answers: Answer | None, message: dict[str, Any]) -> None:
+        answer = await answers(message) if answers is not None else too_late(message)
         if not self._writer.is_closing():
             self._writer.write(frame(answer))
 

@@ -90,16 +90,18 @@ class TemplateTexts:
     ) -> Registration:
         """Register every template of a text, unless it is only to be validated.
 
-        `namespaces`: only templates of these may be registered; None allows all. Raises the errors of `compiled`,
-        `NotPermitted`, and `TemplateError` for a version that has other content, unless `force` is set; templates
-        before it in the text stay registered then.
+        `namespaces`: only templates of these may be registered, and started by their steps; None allows all. Raises
+        the errors of `compiled`, `NotPermitted`, and `TemplateError` for a version that has other content, unless
+        `force` is set; templates before it in the text stay registered then.
         """
         from tasker.services.workflows.registration import unknown_limits_located
+        from tasker.services.workflows.targets import templates_started
 
         compiled = await self.compiled(text, environment)
         if not validate_only:
             for plan in compiled.plans:
-                require_one_of(namespaces, plan.namespace)
+                for namespace in (plan.namespace, *sorted(namespace for namespace, _ in templates_started(plan))):
+                    require_one_of(namespaces, namespace)
             for plan, origins in zip(compiled.plans, compiled.origins, strict=True):
                 with unknown_limits_located(origins, {FILE: text}):
                     await self._plans.register(plan, force=force)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasker.template.documents import StepDraft
-from tasker.template.durations import duration_text
+from tasker.template.durations import readable_duration
 
 
 def check_approval(step: StepDraft) -> None:
@@ -53,5 +53,5 @@ def _check_times(step: StepDraft) -> None:
         if seconds < 1:
             step.report("T196", f"`{path[1]}`: expected at least 1s", step.location(*path), "such as 1d")
         elif isinstance(timeout, int | float) and seconds >= timeout:
-            message = f"`{path[0]}` would begin after the `timeout`, {duration_text(timeout)}"
+            message = f"`{path[0]}` would begin after the `timeout`, {readable_duration(timeout)}"
             step.report("T196", message, step.location(*path), f"shorten `{path[1]}`, or lengthen the `timeout`")

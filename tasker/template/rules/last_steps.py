@@ -19,6 +19,8 @@ def exist(graph: DependencyGraph, document: Mapping[str, Any]) -> None:
     if reading is None or not graph.complete:
         return
     for number, name in enumerate(named):
+        if not isinstance(name, str):  # reported when it was read
+            continue
         place = reading.value("finally", number)
         if name not in graph.steps:
             hint = did_you_mean(name, graph.steps) or f"steps: {listed(graph.steps)}"

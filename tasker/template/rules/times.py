@@ -8,7 +8,7 @@ from typing import Any, Final
 from tasker.template.ancestry import Ancestry
 from tasker.template.diagnostics import did_you_mean, listed
 from tasker.template.documents import StepDraft
-from tasker.template.durations import duration_text
+from tasker.template.durations import readable_duration
 from tasker.template.graph import DependencyGraph
 from tasker.template.step_types import Origin
 
@@ -42,10 +42,10 @@ def deadline_is_after_all_delays(graph: DependencyGraph, document: Mapping[str, 
         waited[name] = longest((waited[above] for above in graph.parents[name]), default=0.0)
         waited[name] += step.values.get("delay", 0.0) + step.values.get("for", 0.0)
         if waited[name] >= limit:
-            message = f"`{name}` never begins: its delays take {duration_text(waited[name])}, the `deadline` is "
+            message = f"`{name}` never begins: its delays take {readable_duration(waited[name])}, the `deadline` is "
             hint = "raise the `deadline` of the template, or lower the `delay`"
             place = step.location("for" if "for" in step.values else "delay")
-            step.report("T063", f"{message}{duration_text(limit)}", place, hint)
+            step.report("T063", f"{message}{readable_duration(limit)}", place, hint)
             return
 
 

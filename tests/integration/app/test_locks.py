@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tasker
-from tasker.errors import PermanentError, RetryableError, ValidationError
+from tasker.errors import PermanentError, RetryableError, TaskerError, ValidationError
 from tasker.handlers.registry.registry import HandlerRegistry
 from tasker.step_handler import step_handler
 from tasker.template import compile_text
@@ -124,6 +124,25 @@ def test_plain_with_on_the_event_loop_is_refused(database_url: str) -> None:
         error = app.run(plan_of("async"), {}, timeout=60).steps["hold"].error
 
     assert error["message"] == "a lock must not block the event loop"
+
+
+kept = list[Any]()
+
+
+def hold_with_the_first_context(context: Any) -> dict[str, Any]:
+    kept.append(context)
+    try:
+        return hold(kept[0])
+    except TaskerError as error:
+        return {"refused": str(error)}
+
+
+def test_context_of_an_earlier_call_takes_no_lock(database_url: str) -> None:
+    with app_with(database_url, hold_with_the_first_context) as app:
+        first, second = (app.run(plan_of("process"), {"n": n}, timeout=60).steps["hold"].result for n in range(2))
+
+    assert first["token"] > 0
+    assert second == {"refused": "the call of the handler with this context is over"}
 
 
 @pytest.mark.parametrize(

@@ -288,3 +288,15 @@ def validate(context):
         """
     )
     run(project).assert_outcomes(passed=2)
+
+
+def test_failing_test_shows_the_hint_of_the_error(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".yaml", workflow=WORKFLOW)
+    pytester.makepyfile(
+        """
+        def test_typo(tasker_sim):
+            tasker_sim("workflow.yaml", {"amount": 1}, mock_all=True).why("shipp")
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.stdout.fnmatch_lines(["*UsageError: shop/orders has no step 'shipp'", "*Hint: did you mean `ship`?"])

@@ -92,6 +92,18 @@ def test_misspelt_mock_of_the_command_line_is_answered_with_the_words() -> None:
     assert "no_decision" in (refused.value.hint or "")
 
 
+@pytest.mark.parametrize("values", [{"approved": "rejected"}, {"by": 3}, {"by": ""}, {"form": ["x"]}, {"comment": 1}])
+def test_vote_of_wrong_types_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(values))):
+        mock.decided(**values)
+
+
+def test_misspelt_kind_of_a_mock_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UsageError) as refused:
+        read_mock({"aproved": True, "by": "ann"}, "here")
+    assert refused.value.hint == "did you mean `approved`?"
+
+
 def test_votes_in_files_and_on_the_command_line_are_read() -> None:
     read = read_mock({"approved": False, "by": "ann", "form": WHY, "comment": "no", "after": "1h"}, "here")
     assert read == mock.decided(False, by="ann", form=WHY, comment="no", after="1h")

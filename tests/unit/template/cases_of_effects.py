@@ -121,7 +121,7 @@ EFFECTS = (
             "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: «20m»}",
             HEAD + "deadline: 1h\n",
         ),
-        "`b` never begins: its delays take 3600s, the `deadline` is 3600s",
+        "`b` never begins: its delays take 1h, the `deadline` is 1h",
         steps(
             "- {name: a, handler: h, delay: 40m}\n- {name: b, handler: h, dependencies: [a], delay: 19m}",
             HEAD + "deadline: 1h\n",

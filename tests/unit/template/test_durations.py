@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasker.template.durations import duration_seconds, duration_text, parse_duration
+from tasker.template.durations import duration_seconds, duration_text, parse_duration, readable_duration
 from tasker.template.rates import rate_text
 
 
@@ -48,6 +48,13 @@ def test_what_a_program_may_not_say(value: object) -> None:
 @given(st.integers(0, 366 * 86_400_000))
 def test_the_text_of_a_duration_reads_as_the_same(milliseconds: int) -> None:
     assert parse_duration(duration_text(milliseconds / 1000)) == pytest.approx(milliseconds / 1000)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0s"), (1.5, "1500ms"), (90, "90s"), (5400, "90m"), (86_400, "1d"), (604_800, "7d")]
+)
+def test_a_duration_is_shown_in_its_largest_whole_unit(seconds: float, text: str) -> None:
+    assert readable_duration(seconds) == text
 
 
 @pytest.mark.parametrize(

@@ -45,3 +45,11 @@ def test_what_comes_near_is_not_reported(case: Case) -> None:
 
 def test_every_code_has_a_case() -> None:
     assert {case.code for case in CASES} | FOUND_ELSEWHERE == set(CODES)
+
+
+def test_a_step_written_into_finally_is_a_mistake_with_a_place() -> None:
+    text = "name: a\nnamespace: b\nversion: 1\nsteps:\n  - {name: x, handler: h}\nfinally: [{name: last, handler: h}]\n"
+
+    (problem,) = compile_text(text).errors
+
+    assert (problem.code, problem.message) == ("T022", "expected text, found a mapping")

@@ -9,7 +9,8 @@ join tasker.workflow_steps s on s.workflow_step_uuid = l.parent_step
 join tasker.tasks t on t.task_uuid = l.child_uuid
 join tasker.task_namespaces ns on ns.namespace_id = t.namespace_id
 join tasker.named_tasks nt on nt.named_task_uuid = t.named_task_uuid
-where l.parent_task = %(task)s::uuid and l.child_uuid > coalesce(%(after)s::uuid, %(task)s::uuid)
+where l.parent_task = %(task)s::uuid and l.child_uuid > coalesce(%(after)s::uuid,
+    '00000000-0000-0000-0000-000000000000')   -- not the task: a clock may be behind that of its creator
   and (%(step)s::text is null or s.name = %(step)s)
   and (%(namespaces)s::text[] is null or ns.name = any (%(namespaces)s))
   and (%(tenants)s::text[] is null or t.tenant = any (%(tenants)s))

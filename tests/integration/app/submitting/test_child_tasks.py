@@ -105,6 +105,16 @@ steps:
     assert asked.steps["videos"].result["output"] == "a.mp4"
 
 
+def test_who_is_confined_to_a_namespace_registers_no_template_that_starts_tasks_elsewhere(
+    media: tasker.SyncApp,
+) -> None:
+    text = PARENT.replace("KEYS", "namespace: vault")
+
+    with pytest.raises(tasker.errors.NotPermitted, match="in namespace vault"):
+        media.template_texts.register(text, namespaces=["media"])
+    media.template_texts.register(text, namespaces=["media", "vault"])
+
+
 def test_children_of_a_list_have_their_results_in_its_order(media: tasker.SyncApp) -> None:
     urls = [f"{'x' * number}.mp4" for number in range(7)]
 
@@ -145,6 +155,15 @@ def test_a_handler_reads_outputs_in_pages(
         report.steps[name].result for name in ("one", "two")
     ]
     assert [row[1] for row in report.steps["two"].result["read"]] == ["succeeded", "failed", *["succeeded"] * 3]
+
+
+def test_children_of_a_step_that_starts_none_are_refused(media: tasker.SyncApp, registry: HandlerRegistry) -> None:
+    registry.register("report", lambda context: {"read": len(list(context.children("vidoes")))})
+
+    failed = media.run(parent(LIST), {"urls": ["a"]}, timeout=60)
+
+    expected = "context.children: batch has no step 'vidoes' that starts child tasks; steps with `type: task`: videos"
+    assert failed.steps["report"].error["message"] == expected
 
 
 def test_an_empty_list_starts_nothing(media: tasker.SyncApp) -> None:

@@ -111,6 +111,28 @@ def test_of_a_decision_and_an_operator_the_first_counts(lab: Lab) -> None:
     lab.check()
 
 
+def test_of_a_decision_and_the_timeout_the_first_counts(lab: Lab) -> None:
+    for vote_first in (True, False):
+        task = requested(lab)
+        for session in (lab.one, lab.two):
+            session.set_time(3 * DAY + 1, NOON)
+        second = lab.two
+        with lab.transaction(lab.one):
+            if vote_first:
+                assert decide(lab.one, task)["ended"] is True
+                due(second)
+            else:
+                due(lab.one)
+                vote = lab.later(decide, second, task)
+                lab.waits(vote, second, on=lab.one)
+        if not vote_first:
+            answer = vote.result(timeout=60)
+            assert (answer["over"], answer["approval"]["outcome"]) == (True, "timeout")
+        due(lab.one)
+        assert lab.states(task)["b"] == ("complete" if vote_first else "error")
+        lab.check()
+
+
 def test_a_vote_after_the_end_changes_nothing(lab: Lab) -> None:
     task = requested(lab)
     decide(lab.one, task)

@@ -287,3 +287,15 @@ def test_a_counter_that_differs_from_the_items_is_a_violation(lab: Lab) -> None:
 
     assert rules == ["counters of a fan-out differ from its items"]
     lab.one.execute("update tasker.fan_outs set running = 3, succeeded = 0")
+
+
+def test_a_slice_of_retention_has_few_tasks_with_long_lists(lab: Lab) -> None:
+    for _ in range(3):
+        fan_out = FanOut(lab, 40)
+        lab.one.call("cancel", {"task": fan_out.task, "reason": "test", "actor": "test"})
+    named = str(lab.task(fan_out.task).named_task_uuid)
+
+    args = {"named_task_uuid": named, "failed": True, "before": "2999-01-01", "steps": 50}
+
+    assert lab.one.core("prune", args)["tasks"] == 2
+    assert lab.observer.value("select count(*) from tasker.fan_out_items") == 40

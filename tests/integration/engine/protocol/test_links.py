@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+from psycopg.rows import tuple_row
+
+from tasker.db.sql_files import query
 from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.test_retention import aged, left, prune
 from tests.support.engine_fixture import Item, Lab, fail, ok
@@ -24,8 +27,8 @@ def start(lab: Lab, claim: Item, **entry: Any) -> str:
 
 
 def links(lab: Lab) -> list[tuple[Any, ...]]:
-    query = "select child_uuid::text, parent_step::text, parent_task::text, token, index, depth from tasker.task_links"
-    return [tuple(row) for row in lab.observer.rows(f"{query} order by depth, index")]
+    columns = "child_uuid::text, parent_step::text, parent_task::text, token, index, depth"
+    return [tuple(row) for row in lab.observer.rows(f"select {columns} from tasker.task_links order by depth, index")]
 
 
 def parent(lab: Lab) -> tuple[str, Item]:
@@ -53,6 +56,18 @@ def test_a_child_that_is_submitted_again_is_not_created_and_not_linked_again(lab
     answer = lab.two.submit(lab.chain(1), {"parent": parent_of(claim), "identity": identity}, max_depth=UNBOUNDED)
 
     assert (answer["created"], [link[0] for link in links(lab)]) == ([], [child])
+
+
+def test_a_child_is_listed_whose_clock_was_behind_that_of_its_parent(lab: Lab) -> None:
+    task, claim = parent(lab)
+    old = "01000000-0000-7000-8000-000000000000"
+    lab.one.submit(lab.chain(1), {"id": old, "parent": parent_of(claim)}, max_depth=UNBOUNDED)
+
+    which = {"task": task, "after": None, "step": None, "namespaces": None, "tenants": None, "limit": 10}
+    with lab.observer.connection.cursor(row_factory=tuple_row) as cursor:
+        page = cursor.execute(query("children", "children"), which).fetchall()
+
+    assert [str(row[0]) for row in page] == [old]
 
 
 def test_the_depth_grows_with_each_link_and_is_bounded(lab: Lab) -> None:

@@ -37,8 +37,8 @@ begin
     return '{}';
   end if;
 
-  -- From each end to its rows (ctid: nobody else changes them under the lock of the fan-out): read by step and
-  -- token, all items of the list would be compared with all ends of each slice.
+  -- From each end to its rows (ctid: under the lock of the fan-out nobody else changes it). Read by step and
+  -- token, all items of the list would be compared with all ends of a slice.
   with found as materialized (
     select g.*, x.place from jsonb_to_recordset(p_args->'ends') as g (id bigint, o jsonb, b int, e jsonb)
     cross join lateral (select e.ctid as place from tasker.child_ends e where e.end_id = g.id offset 0) x

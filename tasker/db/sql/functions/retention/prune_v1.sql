@@ -1,8 +1,8 @@
 -- Deletes one slice of the finished tasks of a template, the oldest first, with all their rows, in this
--- transaction: as many tasks as have `steps` steps, and at least one. Skips tasks that another transaction
--- has locked, and judges again under the locks: a task that runs again is kept, and so is one with a pending
--- dead letter or in a replay (tasker.is_kept). Templates are kept; an ended replay is deleted with the last
--- of its tasks.
+-- transaction: as many tasks as have `steps` steps, and at least one. Each child that a step was to start
+-- counts as a step. Skips tasks that another transaction has locked, and judges again under the locks: a task
+-- that runs again is kept, and so is one with a pending dead letter or in a replay (tasker.is_kept).
+-- Templates are kept; an ended replay is deleted with the last of its tasks.
 -- Locks: tasks (skips), dead letters, steps.
 -- p_args: {named_task_uuid, failed, before, pending_before (older dead letters retain no task; null: all do),
 --   steps, after: {at, task} (end of the slice before)}
@@ -35,7 +35,10 @@ begin
   into v_found, v_after from (
     select n.task_uuid, n.completed_at,
       sum(n.total) over (order by n.completed_at, n.task_uuid) - n.total as before_it
-    from (select t.task_uuid, t.completed_at, t.total from tasker.tasks t
+    from (select t.task_uuid, t.completed_at, t.total + case when t.gates & 1024 = 0 then 0
+        else (select coalesce(sum(f.total), 0) from tasker.fan_outs f
+          where f.task_uuid = t.task_uuid) end as total
+      from tasker.tasks t
       where t.complete and t.named_task_uuid = v_named and t.troubled = v_failed
         and t.completed_at < v_before and t.completed_at >= v_at
         and (t.completed_at, t.task_uuid) > (v_at, v_task)

@@ -37,6 +37,7 @@ declare
   v_overdue uuid[];
   v_giving_way uuid[];
   v_orphaned uuid[];
+  v_cancelled uuid[];
   v_reminders jsonb;
   v_found int;
   v_answer jsonb := '{}';
@@ -99,7 +100,12 @@ begin
     delete from tasker.timers m where m.subject = any (v_giving_way) and m.kind = 'c';
   end if;
   if v_orphaned is not null then
-    v_answer := tasker.cancel_tasks(v_orphaned, 'parent_ended', p_args, v_answer);
+    -- one whose other steps are at rest ends by itself: a cancel would leave its cleaning up undone
+    v_cancelled := array(select t.task_uuid from tasker.tasks t
+      where t.task_uuid = any (v_orphaned) and t.phase is null);
+    v_answer := tasker.cancel_tasks(v_cancelled, 'parent_ended', p_args, v_answer);
+    v_answer := v_answer || jsonb_build_object('promoted', (v_answer->>'promoted')::int
+      + cardinality(v_orphaned) - cardinality(v_cancelled));
     delete from tasker.timers m where m.subject = any (v_orphaned) and m.kind = 'p';
   end if;
   select bool_or(q.kind <> 's'), jsonb_agg(q.subject order by q.due_at) filter (where q.kind = 's')

@@ -56,6 +56,24 @@ async def test_last_step_runs_after_a_cancel_and_the_task_ends_cancelled(begin: 
     assert (story.end, story.dead_letters) == (("cancelled", None), 0)
 
 
+@pytest.mark.parametrize("begins", ["before", "after"])
+async def test_last_step_runs_if_the_parent_of_the_task_ends(begin: Begin, begins: str) -> None:
+    """The end of a parent at the deadline of both comes when the last steps run."""
+    story = begin(STEPS, TOP)
+    lab = story.orchestra.lab
+    if begins == "before":
+        cancel(story)
+    columns = "subject, kind, due_at, task_uuid, token"
+    lab.one.execute(f"insert into tasker.timers ({columns}) values (%s, 'p', now(), %s, 0)", story.task, story.task)
+    lab.one.call("due", lab.one.args(limit=100, turn_ms=4000, late_ms=0))
+    assert lab.observer.value("select count(*) from tasker.timers where kind = 'p'") == 0
+
+    await story.run()
+
+    assert story.states == {"a": "cancelled", "b": "cancelled", "report": "complete"}
+    assert story.end == ("cancelled", None)
+
+
 @pytest.mark.parametrize("first", ["cancel", "success"])
 async def test_cancel_while_last_steps_run_ends_them(begin: Begin, first: str) -> None:
     story = begin("name: a\nname: report", TOP)
