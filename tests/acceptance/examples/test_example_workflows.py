@@ -87,7 +87,7 @@ async def test_a_workflow_completes_with_the_input_that_it_ships(app: tasker.App
 
 
 async def test_every_workflow_folder_has_cases_or_a_test_of_its_own() -> None:
-    assert {case.folder for case in CASES} | {"csv_inventory"} == {folder.name for folder in FOLDERS}
+    assert {case.folder for case in CASES} | {"csv_inventory", "order_saga"} == {folder.name for folder in FOLDERS}
 
 
 async def test_an_order_says_when_it_was_validated(app: tasker.App) -> None:

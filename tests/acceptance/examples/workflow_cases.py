@@ -11,11 +11,9 @@ from tests.acceptance.examples.cases_payments import PAYMENT_CASES
 from tests.acceptance.examples.cases_services import ETL_CASES, REGISTRATION_CASES, REPORT_CASES, SYNC_CASES
 from tests.acceptance.examples.workflow_case import WORKFLOWS
 
-DECIDED_BY_PERSONS = ("expense_approval",)
-"""Examples that do not end by themselves; each has a test of its own."""
-FOLDERS = sorted(
-    path.parent for path in WORKFLOWS.glob("*/workflow.yaml") if path.parent.name not in DECIDED_BY_PERSONS
-)
+WAIT_FOR_OTHERS = ("expense_approval", "payment_capture")
+"""Examples that do not end without a person or an event; each has a test of its own."""
+FOLDERS = sorted(path.parent for path in WORKFLOWS.glob("*/workflow.yaml") if path.parent.name not in WAIT_FOR_OTHERS)
 WITH_HANDLERS = [folder for folder in FOLDERS if (folder / "handlers.py").is_file()]
 
 CASES = [

@@ -25,6 +25,7 @@ from tasker.step_handler import StepHandler
 from tasker.template.plan import Plan, RetryPolicy
 from tasker.types import StepContext
 from tasker.views.tasks import TaskReport
+from tests.acceptance.examples.workflow_cases import WAIT_FOR_OTHERS
 from tests.support.random_plans import Scenario, scenarios
 
 WORKFLOWS = Path(__file__).parents[3] / "workflows"
@@ -181,12 +182,11 @@ def test_random_graphs_with_failure_words_end_alike(
 
 
 EXAMPLES = [path.parent for path in sorted(WORKFLOWS.glob("*/input.json"))]
-NEED_OTHERS = {"expense_approval", "payment_capture"}
-"""Examples that do not end without a person or an event."""
 
 
 @pytest.mark.parametrize(
-    "folder", [path.name for path in EXAMPLES if not (path / "worker.toml").is_file() and path.name not in NEED_OTHERS]
+    "folder",
+    [path.name for path in EXAMPLES if not (path / "worker.toml").is_file() and path.name not in WAIT_FOR_OTHERS],
 )
 def test_each_example_takes_the_same_route(module_database_url: str, folder: str) -> None:
     workflow, started = workflow_and_started(WORKFLOWS / folder)
