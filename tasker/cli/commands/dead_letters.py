@@ -11,7 +11,7 @@ import click
 
 from tasker.cli.commands import dead_letter_text
 from tasker.cli.commands.replays import replay, replays
-from tasker.cli.commands.task import retry_summary
+from tasker.cli.commands.task_again import retry_summary
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.covering import SHOW_SENSITIVE, seen
 from tasker.cli.options import bounded_option, limit_option
