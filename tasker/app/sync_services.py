@@ -42,6 +42,8 @@ class SyncTasks(SyncWrapper[Tasks]):
     starting_with = sync_method(Tasks.starting_with)
     open_beside = sync_method(Tasks.open_beside)
     list = sync_method(Tasks.list)
+    children = sync_method(Tasks.children)
+    has_step = sync_method(Tasks.has_step)
     history = sync_method(Tasks.history)
     logs = sync_method(Tasks.logs)
     cancel = sync_method(Tasks.cancel)

@@ -97,4 +97,4 @@ def test_effects_are_undone_from_the_page_of_the_task(desk: Shop, browser: Brows
     with watched(browser, desk.root) as strict:
         strict.page.goto(desk.url(f"tasks/{task}"))
         act(strict.page, "Compensate", "/tasks/{uuid}/compensate", Reason="the guest does not come")
-    until(lambda: desk.states(task).get("undo_reserve") == "complete", "its effect is undone")
+    until(lambda: desk.states(task).get("reserve.undo") == "complete", "its effect is undone")

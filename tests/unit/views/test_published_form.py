@@ -75,7 +75,7 @@ def test_answers_have_exactly_the_described_fields(operation: Operation[..., obj
 def test_words_are_published_in_camel_case_and_a_second_name_repeats_a_field() -> None:
     sent = encode(DeadLetter, sample(DeadLetter, full=True))
 
-    assert (sent["dlq_reason"], sent["resolution_status"]) == ("ManualDlq", "Cancelled")
+    assert (sent["dlq_reason"], sent["resolution_status"]) == ("CompensationFailed", "Cancelled")
     assert sent["resolution_timestamp"] == sent["resolved_at"] == PLAIN[datetime]
 
 

@@ -1,11 +1,11 @@
 -- Processes, and numbers of the fleet for metrics.
 
 -- name: counted
--- (name of the metric, label, its value, number): open tasks by state, of which at most 100,000 are counted,
--- repairs, the steps and schedules that wait for a time, by what they wait for, the tasks with a deadline,
--- and by how much the longest overdue of them is late; the time of steps in the queues, and the age of the
--- last checkpoint of running steps: of the 200 oldest open tasks that do not only wait, and of their first
--- 20,000 steps; no more is read, whatever the size of the database.
+-- (name of the metric, label and its value, or nulls, number): open tasks by state, of which at most 100,000
+-- are counted, repairs, the steps and schedules that wait for a time, by what they wait for, the tasks with a
+-- deadline, and by how much the longest overdue of them is late; the time of steps in the queues, and the age
+-- of the last checkpoint of running steps: of the 200 oldest open tasks that do not only wait, and of their
+-- first 20,000 steps; no more is read, whatever the size of the database.
 with looked as materialized (
   select s.*
   from (select x.task_uuid from tasker.tasks x where not x.complete and not x.waits

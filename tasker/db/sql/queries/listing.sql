@@ -107,8 +107,8 @@ not t.complete
 -- name: waiting_for
 -- Kinds of waits as in tasker.wait_word.
 t.task_uuid in (select w.task_uuid from tasker.step_waits w where w.ended_at is null
-  and w.kind = any (case %(waiting_for)s::text when 'time' then '{w}' when 'person' then '{a}'
-    when 'task' then '{c}' else '{e,h}' end::"char"[]))
+  and w.kind = any (case %(waiting_for)s::text when 'time' then array['w'] when 'person' then array['a']
+    when 'task' then array['c'] else array['e', 'h'] end::"char"[]))
 
 -- name: created_after
 -- Identifiers begin with the time of the process that created them, whose clock may be a day off.
