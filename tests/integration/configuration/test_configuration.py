@@ -15,6 +15,7 @@ from tasker.errors import ConfigurationError
 from tasker.services.configuration.loading import ConfigurationInvalid, assemble, from_sources, generate, load
 from tasker.services.configuration.sources import CONTEXTS, ENVIRONMENTS, ConfigurationLayer, read_layer
 from tasker.settings.nested import find, nested
+from tasker.settings.queues import DepthThresholds
 from tasker.template.plan import RetryPolicy
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +41,9 @@ def test_the_shipped_base_files_say_what_holds_without_any_file() -> None:
     ]
     settings = assemble("orchestration", "test", layers, {}).settings
     made = configured(settings)
-    assert (made.worker, made.sweeps) == (UNCONFIGURED.worker, UNCONFIGURED.sweeps)
+    alone = replace(UNCONFIGURED.worker, depth_limits=made.depth_limits)  # a process alone admits more tasks
+    assert (made.worker, made.sweeps) == (alone, UNCONFIGURED.sweeps)
+    assert made.depth_limits == DepthThresholds()
     assert find(common.tables, "common.backoff.max_backoff_seconds") == 60
 
 

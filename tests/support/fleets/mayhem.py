@@ -168,7 +168,7 @@ class Mayhem:
         return self._revived() and self.fleet.ended("submitter")
 
     def _finished(self) -> bool:
-        return self._revived() and self.oracle.finished() >= self.count
+        return self._revived() and self.oracle.finished() >= max(self.count, self.oracle.created())  # with children
 
     def _revived(self) -> bool:
         for name, process in self.fleet.processes.items():

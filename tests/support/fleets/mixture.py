@@ -61,6 +61,13 @@ def slow_tasks(count: int, *, seconds: float, seed: int) -> list[Mixed]:
     return [Mixed(SLOW_CASE, plan, {"seconds": seconds}, f"slow {seed} {n}") for n in range(count)]
 
 
+async def register_children(app: tasker.App) -> None:
+    """Register the templates whose tasks steps of other ones start."""
+    for folder in FOLDERS:
+        for plan in load_plans(folder, ENVIRONMENT)[1:]:
+            await app.plans.register(plan)
+
+
 async def submit(app: tasker.App, mixed: Sequence[Mixed], *, pause: float = 0.0) -> None:
     """Create the tasks, each by itself, `pause` seconds apart. What was created before is not created again."""
     for each in mixed:

@@ -14,7 +14,7 @@ from pathlib import Path
 import tasker
 from tasker.services.submission.submit import Submission
 from tasker.services.workflows.files import load_plans
-from tests.support.fleets.mixture import mixture, slow_tasks, submit
+from tests.support.fleets.mixture import mixture, register_children, slow_tasks, submit
 from tests.support.registered import submit_registered
 
 PAUSE_SECONDS = 0.03
@@ -37,6 +37,7 @@ async def main(url: str, backend: str, count: str, seconds: str, seed: str, only
         if only == "--slow":
             await submit(app, slow_tasks(int(count), seconds=float(seconds), seed=int(seed)))
         else:
+            await register_children(app)
             await submit(app, mixture(int(count), seconds=float(seconds), seed=int(seed)), pause=PAUSE_SECONDS)
 
 

@@ -143,8 +143,8 @@ def without(location: Location) -> Any:
     inside: Any = data
     for part in location[:-1]:
         inside = inside[part]
-    if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate")}:
-        inside[location[-1]] = {"limit": 7, "rate": "7/s"}[str(location[-1])]  # it is required
+    if location[-2:] in {("concurrency", "limit"), ("rate_limit", "rate"), ("memoize", "ttl")}:
+        inside[location[-1]] = {"limit": 7, "rate": "7/s", "ttl": "7h"}[str(location[-1])]  # it is required
     elif location[-1] in OTHERWISE and ("rules" in location[:-1] or "for_each" in location):
         inside[location[-1]] = OTHERWISE[str(location[-1])]
     elif location[-1] in OF_WAITS and (inside.get("type") in WAITING or OF_THEM.intersection(location[:-1])):
@@ -164,6 +164,8 @@ def without(location: Location) -> Any:
     inside |= INSTEAD.get(str(location[-1]), {}) if "schedules" in location else {}
     if location[-1] == "mode":
         inside.pop("memory_mb", None)  # which needs it
+    if location[-1] == "effect":
+        inside.pop("memoize", None)  # which needs it
     return compiled(data, location)
 
 

@@ -27,7 +27,7 @@ with open as materialized (
 ), steps as (
   select w.template_id, w.ordinal, count(*) as steps
   from open o join tasker.workflow_steps w on w.task_uuid = o.task_uuid
-  where w.state not in ('complete', 'error', 'cancelled', 'resolved_manually')
+  where not tasker.step_is_ended(w.state)
   group by w.template_id, w.ordinal
 )
 select s.name, n.name, n.version, p.hash, p.template_id = n.template_id, k.tasks, k.oldest, (

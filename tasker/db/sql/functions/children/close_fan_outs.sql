@@ -44,7 +44,7 @@ $$;
 create or replace function tasker.write_child_ends(p_tasks uuid[]) returns void
 language sql as $$
   insert into tasker.child_ends (parent_step, token, index, child_uuid, ok)
-  select l.parent_step, l.token, l.index, l.child_uuid, t.state in ('complete', 'resolved_manually')
+  select l.parent_step, l.token, l.index, l.child_uuid, tasker.task_is_done(t.state)
   from tasker.task_links l join tasker.tasks t on t.task_uuid = l.child_uuid
   where l.child_uuid = any (p_tasks) and l.token is not null
 $$;
