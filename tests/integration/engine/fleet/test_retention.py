@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
-
-import pytest
 
 from tasker.db.connection import Connection
 from tasker.db.sql_files import query
 from tasker.services.database import Pruned, RetentionService
 from tasker.settings.retention import RetentionRule
 from tests.integration.engine.fleet.conftest import Watched
-from tests.support.command_line import invoke
 from tests.support.engine_fixture import FAILURE, Lab, fail, new_step, ok, retry
 from tests.support.fleets.work import Work, work_of
 from tests.support.random_plans import BATCHABLE, DEFERRED, WORKER, Spec
@@ -375,37 +370,3 @@ def test_a_slice_costs_the_same_however_many_tasks_stay(lab: Lab) -> None:
 
     assert many.rows <= few.rows * 1.5, many.heaviest
     assert many.pages <= few.pages * 1.5, (few.pages_of, many.pages_of)
-
-
-def test_the_command_says_what_would_go_and_deletes_it(lab: Lab) -> None:
-    tasks = ended(lab, 31, 2)
-    asked = ("db", "prune", "--completed-days", "30", "--database-url", lab.url)
-
-    planned = invoke(*asked, "--dry-run").output
-    assert "2 tasks would be deleted" in planned
-    assert left(lab) == {*tasks}
-    (done,) = json.loads(invoke(*asked, "--format", "json").output)
-
-    assert (done["template"], done["tasks"], done["kept"]) == ("chain", 2, 0)
-    assert left(lab) == set()
-    assert "ended within the last hour are always kept" in invoke(*asked).output
-
-
-def test_without_options_the_command_does_what_is_configured(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "merged.toml").write_text("[common.retention]\ncompleted_days = 30\n")
-    monkeypatch.setenv("TASKER_CONFIG_PATH", str(tmp_path / "merged.toml"))
-    monkeypatch.setenv("DATABASE_URL", lab.url)
-    ended(lab, 31, 2)
-    young = ended(lab, 29)
-
-    assert "2 tasks were deleted" in invoke("db", "prune", "--database-url", lab.url).output
-    assert left(lab) == {*young}
-
-
-def test_the_command_wants_a_limit(lab: Lab) -> None:
-    refused = invoke("db", "prune", "--namespace", "x", "--database-url", lab.url)
-
-    assert refused.exit_code == 2
-    assert "--completed-days" in refused.output + refused.stderr
