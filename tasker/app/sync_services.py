@@ -46,6 +46,7 @@ class SyncTasks(SyncWrapper[Tasks]):
     logs = sync_method(Tasks.logs)
     cancel = sync_method(Tasks.cancel)
     compensate = sync_method(Tasks.compensate)
+    children = sync_method(Tasks.children)
     refused = sync_method(Tasks.refused)
     step_extras = sync_method(Tasks.step_extras)
     history_of_steps = sync_method(Tasks.history_of_steps)

@@ -97,7 +97,7 @@ class TaskOperations:
 
         Steps of `finally` run before it ends.
 
-        Raises `TaskNotFound`, and `StateMachineError` if it has already ended.
+        Raises `TaskNotFound`, and `StateMachineError` if it has already ended, or is to be compensated and already is.
         """
 
     @Endpoint(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tasker.cli.commands.task_again import rerun, retry
+from tasker.cli.commands.task_compensate import compensate
 from tasker.cli.commands.task_record import record
 from tasker.cli.commands.task_replay import replay
 from tasker.cli.commands.task_step import step
@@ -18,7 +19,6 @@ from tasker.cli.commands.task_submit import refused, request, submit
 from tasker.cli.commands.task_watch import logs, since, watch
 from tasker.cli.connection import FORMAT, actor, print_as
 from tasker.cli.covering import SHOW_SENSITIVE, seen
-from tasker.cli.render.outcome import going_on
 from tasker.cli.render.values import screen_width
 from tasker.cli.suggestions import GuessingGroup
 from tasker.cli.target import FleetTarget, find_task, fleet_options, require_known_filter, run_on_fleet
@@ -89,6 +89,7 @@ task.add_command(explain)
 task.add_command(logs)
 task.add_command(retry)
 task.add_command(rerun)
+task.add_command(compensate)
 task.add_command(record)
 task.add_command(replay)
 task.add_command(request)
@@ -265,34 +266,5 @@ def cancel(task_uuid: str, compensate: bool, reason: str, form: str, place: Flee
         if done["status"] == "cancelled":
             return f"cancelled {was}"
         return f"cancelling {was}; what runs before it ends: tasker task show {done['task_uuid']}"
-
-    print_as(form, run_on_fleet(place, act, operates=True), text)
-
-
-@task.command()
-@click.argument("task_uuid", metavar="TASK_UUID")
-@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the history.")
-@FORMAT
-@fleet_options
-def compensate(task_uuid: str, reason: str, form: str, place: FleetTarget) -> None:
-    """Undo the effects of the complete steps of a task that failed.
-
-    Steps with `compensate` are undone in the reverse order of the graph. From then on no other step of the task can
-    be reset; rerun the task to try again. An open task is compensated by `tasker task cancel --compensate`.
-
-    \b
-    Example:
-      tasker task compensate 0199c1f4-8a52 --reason "the customer has cancelled"
-    """
-
-    async def act(app: Fleet) -> dict[str, str]:
-        task = await find_task(app.tasks, task_uuid)
-        await app.tasks.compensate(task, reason=reason, actor=actor())
-        state, _ = await app.tasks.state(task)
-        return {"task_uuid": task, "status": state}
-
-    def text(done: dict[str, str]) -> str:
-        commands = going_on(done["task_uuid"], place.arguments(), here=place.runs_here)
-        return "\n".join([f"compensating {done['task_uuid']}", *commands])
 
     print_as(form, run_on_fleet(place, act, operates=True), text)

@@ -140,7 +140,7 @@ class ServerMetrics:
             dead_letters = await self._connection.execute(query("fleet", "dead_letters"))
         except TaskerError:
             return exposition(CATALOGUE, [Sample("tasker_database_up", 0)])
-        named = [Sample(name, number, {label: value}) for name, label, value, number in counted]
+        named = [Sample(name, number, {label: value} if label else {}) for name, label, value, number in counted]
         named += [Sample("tasker_workers_recommended", *_recommended(advice)) for advice in advised]
         created = next((number for what, number, _ in dead_letters if what == "created"), 0)
         named += [Sample("tasker_database_up", 1), Sample("tasker_dlq_entries_created_total", created)]
