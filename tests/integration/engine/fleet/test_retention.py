@@ -26,7 +26,8 @@ SHARED = {
     *("templates", "template_steps", "template_edges"),
     *("template_limits", "limit_rules", "limit_notes", "limit_buckets", "submission_buckets"),
     *("schedules", "schedule_fires"),  # whose history has a limit of its own
-    *("enqueue_counters", "dlq_counters"),
+    *("enqueue_counters", "dlq_counters", "compensation_counters"),
+    *("locks", "memos"),  # which expire by themselves, and outlive the task of their holder
     *("staleness_settings", "repairs", "turns", "workers", "worker_callables", "pause_log"),
     *("operator_actions", "saved_views", "page_sessions"),
     "schema_scripts",
@@ -183,6 +184,11 @@ def test_nothing_of_a_task_is_left_in_any_table(lab: Lab) -> None:
     columns = "workflow_step_uuid, token, nth, task_uuid, kind, since"
     lab.one.execute(f"insert into tasker.step_waits ({columns}) values (%s, 1, 1, %s, 'e', now())", step, task)
     lab.one.execute("insert into tasker.wait_events values (%s, 1, %s, 1, %s, now())", step, step, task)
+    columns = "workflow_step_uuid, token, subject, task_uuid, decision, form, comment, via, voted_at"
+    votes = (
+        f"insert into tasker.approval_votes ({columns}) values (%s, 1, 'ada', %s, 'approved', '{{}}', '', 'api', now())"
+    )
+    lab.one.execute(votes, step, task)
     lab.one.execute("insert into tasker.debounces values (1, 'flow', 'x', %s, now(), 1, '{}', false)", task)
     lab.one.execute("insert into tasker.unique_keys values (1, 'flow', 'x', %s)", task)
     fan_out = (
