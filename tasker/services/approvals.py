@@ -175,9 +175,10 @@ class Approvals(Viewed):
         raise StateMachineError(f"the graph of task {task_uuid} changed during every attempt; try again")
 
     @audited("App.approvals.link")
-    async def link(self, task_uuid: str, step: str, subject: str) -> ApprovalLink:
+    async def link(self, task_uuid: str, step: str, subject: str, *, actor: str | None = None) -> ApprovalLink:
         """Return a signed link with which `subject` decides about the open request, once, without signing in.
 
+        `actor` is who makes it, for the log of operators; None: the user of the operating system.
         Whoever has the link decides as that person: send it to them alone. Raises `UsageError` without a key in the
         configuration, `NotPermitted` for a person who may not decide, `ApprovalDecided` if it is over.
         """

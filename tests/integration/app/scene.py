@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +13,40 @@ from tasker.operations.dead_letters import FailureSelection
 from tasker.template import compile_text
 from tests.integration.api.program import ORDERS, WAITING, registered
 
+UNDOABLE = """
+name: undoable
+namespace: shop
+version: 1.0.0
+identity_strategy: always_unique
+steps:
+  - {name: check, handler: shop.check_nothing, compensate: shop.check_nothing}
+  - {name: charge, dependencies: [check], handler: shop.refuse}
+"""
+ASKED = """
+name: asked
+namespace: shop
+version: 1.0.0
+identity_strategy: always_unique
+steps: [{name: approve, type: approval, timeout: never}]
+"""
 CLOCKS = ("operator_actions", "workers")
 """What is written beside what is done."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """`failed` has a step in error, its `step`, and a dead letter, its `entry`; `waiting` waits for its handler."""
+    """`failed` has a step in error, its `step`, and a dead letter, its `entry`; `waiting` waits for its handler.
+
+    `undoable` failed after a step that has a compensation; `asked` waits for a decision.
+    """
 
     app: tasker.App
     failed: str
     step: str
     entry: str
     waiting: str
+    undoable: str
+    asked: str
     replay: str
     subscriber: str
 
@@ -50,11 +72,15 @@ def _read(session: psycopg.Connection[Any], statement: str, *params: object) -> 
 async def set_up(url: str) -> dict[str, str]:
     """Make a scene in that database: what is in it, by the names of `Scene`. Who worked on it has stopped."""
     async with tasker.App(url, registry=registered()) as shop:
-        for template in (ORDERS, WAITING):
+        for template in (ORDERS, WAITING, UNDOABLE, ASKED):
             await shop.plans.register(compile_text(template).plans[0], force=True)
         tasks = [(await shop.submit("shop/orders", {"amount": -amount})).task_uuid for amount in (1, 2)]
-        for task in tasks:
+        undoable = (await shop.submit("shop/undoable", {"card": {"number": "1"}})).task_uuid
+        asked = (await shop.submit("shop/asked", {})).task_uuid
+        for task in (*tasks, undoable):
             await shop.wait(task)
+        while not await shop.approvals.list():
+            await asyncio.sleep(0.02)
     async with tasker.App(url, work=False) as app:
         entry = await app.dead_letters.of_task(tasks[0])
         plan = await app.replays.begin(FailureSelection(), rate=0.001, actor="setting", reason="the scene")
@@ -69,6 +95,8 @@ async def set_up(url: str) -> dict[str, str]:
         "step": step.step_uuid,
         "entry": entry.dlq_entry_uuid,
         "waiting": waiting,
+        "undoable": undoable,
+        "asked": asked,
         "replay": str(plan.replay_uuid),
         "subscriber": "billing",
     }

@@ -18,9 +18,11 @@ from fastapi.routing import APIRoute
 import tasker
 from tasker.db.transactions import Transaction
 from tasker.errors import DatabaseError
+from tasker.operations.approvals import APPROVAL
 from tasker.operations.dead_letters import FailureSelection
 from tasker.server.application import SUBJECTS, application
 from tasker.server.auth.gate import OPERATES
+from tasker.services.approval_links import LinkSigner
 from tasker.services.operators.pauses import PauseTarget
 from tests.integration.app.kept_actions import Written, rows_written
 from tests.integration.app.scene import Scene, set_up
@@ -39,6 +41,9 @@ Act = Callable[[Scene], Awaitable[object]]
 
 BY_PROGRAMS: dict[str, Act] = {
     "App.tasks.cancel": lambda scene: scene.app.tasks.cancel(scene.waiting, actor="ada"),
+    "App.tasks.compensate": lambda scene: scene.app.tasks.compensate(scene.undoable, **WHO),
+    "App.decide": lambda scene: scene.app.approvals.decide(scene.asked, "approve", "approved", actor="ada"),
+    "App.approvals.link": lambda scene: scene.app.approvals.link(scene.asked, "approve", "bob", actor="ada"),
     "App.steps.reset": lambda scene: scene.app.steps.reset(scene.failed, "check", **WHO),
     "App.steps.retry": lambda scene: scene.app.steps.retry(scene.failed, **WHO),
     "App.steps.resolve": lambda scene: scene.app.steps.resolve(scene.failed, "check", **WHO),
@@ -74,8 +79,8 @@ BY_PROGRAMS: dict[str, Act] = {
     "App.saved_views.save": lambda scene: scene.app.saved_views.save("mine", "status=error", actor="ada"),
     "App.saved_views.remove": lambda scene: scene.app.saved_views.remove("theirs", actor="ada"),
 }
-NOTHING_TO_DO = {"App.domain_events.deliveries.retry"}
-"""In this scene no event was put aside."""
+NOTHING_TO_DO = {"App.domain_events.deliveries.retry", "App.approvals.link"}
+"""In this scene no event was put aside; a link is signed, and not stored."""
 SEVERAL = {"App.retention.prune", "App.template_texts.register"}
 
 
@@ -96,10 +101,13 @@ async def _set_up(url: str) -> dict[str, str]:
 
 
 @pytest_asyncio.fixture
-async def scene(server: Server, scenery: tuple[str, dict[str, str]]) -> AsyncIterator[Scene]:
+async def scene(
+    server: Server, scenery: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Scene]:
     template, found = scenery
     with server.database(template) as url:
         async with tasker.App(url, work=False) as app:
+            monkeypatch.setattr(app.approvals, "_signer", LinkSigner(("a" * 32,)))
             yield Scene(app, **found)
 
 
@@ -142,6 +150,9 @@ SCHEDULE = "/v1/schedules/{namespace}/{template}/{name}"
 BY_HTTP: dict[str, tuple[str, dict[str, Any] | None]] = {
     f"DELETE {TASK}": ("/v1/tasks/{waiting}?reason=no", None),
     f"POST {TASK}/retry": ("/v1/tasks/{failed}/retry", {"reason": "mended"}),
+    f"POST {TASK}/compensate": ("/v1/tasks/{undoable}/compensate", {"reason": "given up"}),
+    f"POST {APPROVAL}/decision": ("/v1/approvals/{asked}/approve/decision", {"decision": "approved"}),
+    f"POST {APPROVAL}/link": ("/v1/approvals/{asked}/approve/link", {"subject": "bob"}),
     f"POST {TASK}/rerun": ("/v1/tasks/{failed}/rerun", {"from_step": "check", "reason": "mended"}),
     f"PATCH {STEP}": (
         "/v1/tasks/{failed}/workflow_steps/{step}",
