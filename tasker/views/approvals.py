@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
 from tasker.dataclasses import dataclass
-from tasker.redaction import redact_by_schema
+from tasker.redaction import REDACTED, SHORTEST_TEXT, redact_by_schema
 
 Decision = Literal["approved", "rejected"]
 
@@ -68,9 +68,21 @@ class ApprovalDetail(Approval):
     votes: Sequence[ApprovalVote]
 
     def redacted_by(self, redact: Callable[[Any], Any]) -> ApprovalDetail:
-        """Return the approval without sensitive values; those of votes are known by the form."""
-        votes = [replace(vote, form=redact_by_schema(self.form, vote.form)) for vote in self.votes]
+        """Return the approval without sensitive values; those of votes are known by the form, also in comments."""
+        secrets: set[str] = set()
+        forms = [redact_by_schema(self.form, vote.form, secrets) for vote in self.votes]
+        votes = [
+            replace(vote, form=form, comment=_without(secrets, vote.comment))
+            for vote, form in zip(self.votes, forms, strict=True)
+        ]
         return replace(self, votes=redact(votes), inputs=redact(self.inputs), problems=redact(self.problems))
+
+
+def _without(secrets: Collection[str], text: str) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_TEXT:
+            text = text.replace(secret, REDACTED)
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -11,12 +12,27 @@ import httpx
 import jsonschema
 
 import tasker
+from tasker.operations.approvals import APPROVALS
 from tasker.server.application import described
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, WAITING, order
 from tests.integration.api.test_access import by, guarded
 
 __all__ = ("guarded",)
+ASKED = """
+name: asked
+namespace: shop
+version: 1.0.0
+identity_strategy: always_unique
+input_schema: {type: object, required: [number], properties: {number: {type: string, x-sensitive: true}}}
+steps:
+  - name: approve
+    type: approval
+    quorum: 2
+    inputs: {number: "${input.number}", question: "Charge ${input.number}?"}
+    form: {type: object, properties: {code: {type: string, x-sensitive: true}}}
+    timeout: never
+"""
 DOCUMENT = described().openapi()
 FORMATS = jsonschema.FormatChecker(formats=())
 
@@ -44,6 +60,22 @@ def misfits(answer: httpx.Response, responses: dict[str, Any]) -> Iterator[str]:
             yield f"{answer.status_code} {error.json_path}: {error.message[:200]}"
 
 
+async def half_approved(app: tasker.App, number: str, code: str) -> str:
+    """A task that one of two persons has approved, with its sensitive values in the comment too."""
+    (plan,) = compile_text(ASKED).plans
+    task = (await app.submit(plan, {"number": number})).task_uuid
+    while not any(row.task_uuid == task for row in await app.approvals.list(template="asked")):
+        await asyncio.sleep(0.02)
+    form, comment = {"code": code}, f"the card {number}, with {code}"
+    await app.approvals.decide(task, "approve", "approved", actor="ada", form=form, comment=comment)
+    return task
+
+
+def of_path(path: str, named: dict[str, str]) -> dict[str, str]:
+    """The parameters of this path: the task of an approval is the one that is `asked`."""
+    return {**named, "task_uuid": named["asked"]} if path.startswith(APPROVALS) else named
+
+
 async def scene(app: tasker.App, client: httpx.AsyncClient) -> dict[str, str]:
     """Tasks in several states, one of each list at least; the path parameters that name what there is."""
     root = by("everything")
@@ -66,7 +98,8 @@ async def scene(app: tasker.App, client: httpx.AsyncClient) -> dict[str, str]:
     named = {"namespace": "shop", "template": "cards", "name": "cards"}
     schedule = await client.post("/v1/schedules", json={**named, "schedule": nightly}, headers=root)
     assert schedule.status_code == 201, schedule.text
-    named |= {"version": "1.0.0", "dlq_entry_uuid": entry["dlq_entry_uuid"]}
+    named |= {"version": "1.0.0", "dlq_entry_uuid": entry["dlq_entry_uuid"], "step": "approve"}
+    named["asked"] = await half_approved(app, "4111", "77")
     task = failed["task_uuid"]
     step = failed["steps"][-1]["workflow_step_uuid"]
     return {**named, "uuid": task, "task_uuid": task, "step_uuid": step, "replay_uuid": replay.json()["replay_uuid"]}
@@ -82,7 +115,7 @@ async def test_answers_of_all_reads_fit_the_description_with_authentication_on(
         if operation is None or "text/event-stream" in operation["responses"]["200"]["content"]:
             continue
         for headers in (by("everything"), {}):
-            answer = await guarded.get(path.format(**named), headers=headers, params=NEEDED.get(path))
+            answer = await guarded.get(path.format(**of_path(path, named)), headers=headers, params=NEEDED.get(path))
             wrong += [f"GET {path}: {each}" for each in misfits(answer, operation["responses"])]
 
     assert wrong == []

@@ -13,6 +13,7 @@ import pytest_asyncio
 
 import tasker
 from tasker.handlers.registry.registry import HandlerRegistry
+from tasker.operations.approvals import APPROVAL
 from tasker.operations.schedules import SCHEDULE
 from tasker.server.web.rendering import ROOT
 from tasker.services.operators.pauses import PauseTarget
@@ -23,13 +24,13 @@ from tasker.step_handler import step_handler
 from tasker.template import compile_text
 from tests.integration.api.program import CARDS, registered
 from tests.integration.api.test_access import by, guarded
-from tests.integration.api.test_answers_as_described import DOCUMENT, NEEDED
+from tests.integration.api.test_answers_as_described import DOCUMENT, NEEDED, half_approved, of_path
 from tests.support.registered import submit_registered
 from tests.unit.operations.test_declarations import OPERATIONS
 
 __all__ = ("guarded",)
-CANARY, PIN = "4111-canary-4111", 87654321
-"""A sensitive text of the input; a sensitive number of a result, which `shop.token` makes of the input."""
+CANARY, CODE, PIN = "4111-canary-4111", "code-canary-77", 87654321
+"""Sensitive: a text of the input, one of a filled form, and a number of a result, which `shop.token` makes."""
 HELD = """
 name: held_cards
 namespace: held
@@ -64,6 +65,12 @@ PAGES = (
     "overview",
     "fleet",
     "events",
+    "approvals",
+    "approvals/{asked}/approve",
+    "tasks/{asked}",
+    "tasks/{asked}?step=approve",
+    "tasks/{asked}?view=history",
+    "tasks/{asked}/report",
 )
 
 
@@ -90,7 +97,7 @@ def registry(ended: asyncio.Event) -> HandlerRegistry:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def named(app: tasker.App) -> dict[str, str]:
-    """A failed task with a sensitive input, its dead letter, and a schedule with such an input."""
+    """A failed task with a sensitive input, its dead letter, a schedule with such an input, and half an approval."""
     for template in (CARDS, HELD):
         (plan,) = compile_text(template).plans
         await app.plans.register(plan)
@@ -102,19 +109,20 @@ async def named(app: tasker.App) -> dict[str, str]:
     entry = await app.dead_letters.of_task(task)
     await app.schedules.create("shop/cards/viewed", {"cron": "0 2 * * *", "context": card}, actor="ada", overwrite=True)
     step = next(step for step in await app.views.steps(task) if step.name == "charge")
-    names = {"namespace": "shop", "template": "cards", "name": "cards", "version": "1.0.0"}
+    names = {"namespace": "shop", "template": "cards", "name": "cards", "version": "1.0.0", "step": "approve"}
     return {
         **names,
         "uuid": task,
         "task_uuid": task,
         "step_uuid": step.step_uuid,
         "held": held,
+        "asked": await half_approved(app, CANARY, CODE),
         "dlq_entry_uuid": entry.dlq_entry_uuid,
     }
 
 
 def revealed(text: str) -> Collection[str]:
-    return [secret for secret in (CANARY,) if secret in text]
+    return [secret for secret in (CANARY, CODE) if secret in text]
 
 
 async def test_no_service_reveals_a_value_without_the_permission(app: tasker.App, named: dict[str, str]) -> None:
@@ -126,7 +134,7 @@ async def test_no_service_reveals_a_value_without_the_permission(app: tasker.App
             for each in operation.parameters
             if each.published in named and "{" + each.published in operation.endpoint.path
         ]
-        arguments = {each.name: named[each.published] for each in needed}
+        arguments = {each.name: of_path(operation.endpoint.path, named)[each.published] for each in needed}
         if operation.name in SKIPPED or operation.endpoint.path in UNREDACTED[1:]:
             continue
         if operation.name == "list_identifiers":
@@ -194,15 +202,16 @@ async def test_no_route_reveals_a_value_to_a_caller_without_the_permission(
     for path, operations in DOCUMENT["paths"].items():
         if "get" not in operations or path in UNREDACTED or "{replay_uuid}" in path:
             continue
-        filled = {**named, "name": "viewed"} if "schedules" in path else named
+        parts = {**of_path(path, named), **({"name": "viewed"} if "schedules" in path else {})}
         if "text/event-stream" in operations["get"]["responses"]["200"]["content"]:
             continue
         for key, into in (("but data:read_sensitive", found), ("everything", shown)):
-            answer = await guarded.get(path.format(**filled), headers=by(key), params=NEEDED.get(path))
+            answer = await guarded.get(path.format(**parts), headers=by(key), params=NEEDED.get(path))
             into += [(path, secret) for secret in revealed(answer.text)]
 
     assert found == []
     assert {path for path, _ in shown} >= {"/v1/tasks/{uuid}", "/v1/tasks/{uuid}/report", "/v1/tasks/{uuid}/context"}
+    assert {secret for path, secret in shown if path == APPROVAL} == {CANARY, CODE}
 
 
 async def test_no_page_reveals_a_value_to_a_caller_without_the_permission(
@@ -218,5 +227,5 @@ async def test_no_page_reveals_a_value_to_a_caller_without_the_permission(
 
 
 def test_every_service_whose_reads_have_values_of_tasks_has_a_viewer(app: tasker.App) -> None:
-    for name in ("tasks", "views", "task_pages", "dead_letters", "limits", "sensitive_values"):
+    for name in ("tasks", "views", "task_pages", "dead_letters", "limits", "approvals", "sensitive_values"):
         assert isinstance(getattr(app, name), Viewed), name
