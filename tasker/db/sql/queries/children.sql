@@ -2,8 +2,8 @@
 
 -- name: children
 -- A page of the tasks that the steps of a task started, in the order of `tasker.views.children.ChildTask`.
-select l.child_uuid, ns.name as namespace, nt.name as template, nt.version, t.state, t.outcome, s.name as step,
-  l.parent_step, l.index, t.created_at, t.completed_at
+select l.child_uuid, ns.name as namespace, nt.name as template, nt.version, t.state, t.outcome,
+  s.name as step, l.parent_step, l.index, t.created_at, t.completed_at
 from tasker.task_links l
 join tasker.workflow_steps s on s.workflow_step_uuid = l.parent_step
 join tasker.tasks t on t.task_uuid = l.child_uuid
