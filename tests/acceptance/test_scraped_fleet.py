@@ -66,6 +66,7 @@ NOT_HERE = {
     "tasker_steps_suspended",
     "tasker_incoming_events_unrouted",
     "tasker_child_tasks",  # no step waits for children
+    "tasker_compensations_total",  # no effect is undone
     "tasker_limit_waiting",  # no step has a limit
     "tasker_limit_permits",
     "tasker_fair_rounds_total",  # no namespace is fair
