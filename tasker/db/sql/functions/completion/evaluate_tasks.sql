@@ -51,7 +51,7 @@ begin
   if v_last and (p_task.phase is null or p_task.phase in ('c', 'k')) then
     v_next.target := 'waiting_for_dependencies';
     v_next.phase := case p_task.phase when 'k' then 'x' else 'f' end;
-  elsif p_task.phase in ('k', 'x') and not exists (select from tasker.workflow_steps s
+  elsif coalesce(p_task.phase in ('k', 'x'), false) and not exists (select from tasker.workflow_steps s
       join tasker.template_steps ts on ts.template_id = s.template_id and ts.ordinal = s.ordinal
       where s.task_uuid = p_task.task_uuid and ts.undoes is not null and s.state = 'error') then
     v_next.target := 'cancelled';
@@ -110,9 +110,11 @@ begin
           t.suspended + d.suspended as suspended, t.gates, t.phase
         from unnest(p_changes) d join tasker.tasks t on t.task_uuid = d.task_uuid offset 0) c
       offset 0) k   -- offset: later references use the column instead of a copy of its expression
-    left join lateral (select r.* from tasker.tasks t cross join lateral tasker.after_rest(t, k.counted) r
-      where t.task_uuid = k.task_uuid and (k.gates & 12288 <> 0 or k.phase is not null)
-        and (k.counted = 'complete' or tasker.task_is_blocked(k.counted))) r on true
+    left join lateral (select r.*   -- offset: without it the function is called before the condition is read
+      from (select t from tasker.tasks t where t.task_uuid = k.task_uuid
+        and (k.gates & 12288 <> 0 or k.phase is not null)
+        and (k.counted = 'complete' or tasker.task_is_blocked(k.counted)) offset 0) x
+      cross join lateral tasker.after_rest(x.t, k.counted) r) r on true
   ), moved as (
     update tasker.tasks t set
       done = n.done, failed = n.failed, cancelled = n.cancelled, active = n.active, retrying = n.retrying,
