@@ -23,7 +23,6 @@ from tasker.simulation.outcome import SimulatedRun
 from tasker.simulation.simulate import real_handlers, simulate, workflow_and_started
 from tasker.step_handler import StepHandler
 from tasker.template.plan import Plan, RetryPolicy
-from tasker.template.step_types import StepType
 from tasker.types import StepContext
 from tasker.views.tasks import TaskReport
 from tests.acceptance.examples.workflow_cases import WAIT_FOR_OTHERS
@@ -165,10 +164,7 @@ def cases_with_words(draw: st.DrawFn) -> tuple[Scenario, Failures]:
 def test_random_graphs_with_failure_words_end_alike(
     loop: asyncio.Runner, app: tasker.App, database_url: str, case: tuple[Scenario, Failures]
 ) -> None:
-    """Whether a step was created before it was skipped depends on the order; what completes, and the end, do not.
-
-    But for convergences: one that was created before all steps above it were skipped runs without them.
-    """
+    """Whether a step was created before it was skipped depends on the order; what completes, and the end, do not."""
     scenario, failures = case
     plan: Plan = replace(scenario.plan, name=f"case_{next(CASES)}")
     Scripted.results, Scripted.failures = scenario.results, failures
@@ -180,11 +176,9 @@ def test_random_graphs_with_failure_words_end_alike(
         broken = database.execute("select * from tasker.violations_v1('{}')").fetchall()
     assert broken == []
     assert (run.status, run.outcome) == (report.status, report.outcome)
-    simulated = {s.name for s in run.steps.values() if s.state == "complete"}
-    real = {s.name for s in report.steps.values() if s.state == "complete"}
-    both, convergences = simulated & real, (s for s in plan.steps if s.type is StepType.DEFERRED)
-    alone = {s.name for s in convergences if not both.intersection(s.depends_on)}
-    assert simulated - alone == real - alone
+    assert {s.name for s in run.steps.values() if s.state == "complete"} == {
+        s.name for s in report.steps.values() if s.state == "complete"
+    }
 
 
 EXAMPLES = [path.parent for path in sorted(WORKFLOWS.glob("*/input.json"))]
