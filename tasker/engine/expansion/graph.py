@@ -84,6 +84,11 @@ class GraphDelta:
         """Return whether an existing ancestor may still create steps above this one."""
         return step.name in self._undecided
 
+    @property
+    def has_failures(self) -> bool:
+        """True if there is a step whose dependents do not run."""
+        return bool(self._dead)
+
     def has_dead(self, names: Iterable[str]) -> bool:
         """Return whether one of these template steps has an instance whose dependents do not run."""
         return bool(self._dead) and not self._dead.isdisjoint(self.instances_of(names))

@@ -188,8 +188,23 @@ def _add_convergence(growth: GraphDelta, step: StepPlan) -> None:
     parents = growth.instances_of(step.depends_on)
     if growth.are_dead(parents or (growth.name,)):
         return
-    if parents or not in_untaken_branch(growth, step):
+    if parents or not (in_untaken_branch(growth, step) or _joins_skipped(growth, step)):
         growth.add(step, parents or (growth.name,))
+
+
+def _joins_skipped(growth: GraphDelta, step: StepPlan) -> bool:
+    """Return whether a step that it joins was not created because of a failure above, whichever came first."""
+    if not growth.has_failures:
+        return False
+    above, skipped = growth.plan.above.of(step.name), set[str]()
+    for other in growth.plan.steps:
+        if other.name not in above or growth.exists(other.name):
+            continue
+        dead = [name for name in other.depends_on if name in skipped or growth.has_dead((name,))]
+        runs = other.type.converges and any(growth.exists(name) for name in other.depends_on if name not in dead)
+        if dead and not runs:
+            skipped.add(other.name)
+    return not skipped.isdisjoint(step.depends_on)
 
 
 def _follows(growth: GraphDelta, step: StepPlan) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,29 @@ def test_failure_branch_is_created_and_joined() -> None:
     failed = simulate(plan, {}, mocks, at=START)
     assert (failed.route, failed.outcome) == (["pay", "refund", "close"], "partial")
     assert failed.why("ship").startswith("it was skipped")
+
+
+@pytest.mark.parametrize("takes", [1, 9])
+def test_convergence_below_a_skipped_branch_does_not_run_whichever_batches_end_last(takes: int) -> None:
+    plan = compiled(
+        """
+        name: cut, type: batchable
+        name: each, type: batch_worker, dependencies: [cut], batch_config: {batch_size: 1}
+        name: left, dependencies: [cut]
+        name: slow
+        name: split, type: batchable, dependencies: [slow], on_failure: skip_cascade
+        name: part, type: batch_worker, dependencies: [split], batch_config: {batch_size: 1}
+        name: right, dependencies: [split]
+        name: both, dependencies: [left, right]
+        name: close, type: deferred_convergence, dependencies: [both]
+        """
+    )
+    mocks = {name: mock.result({}) for name in ("each", "left", "part", "right", "both", "close")}
+    mocks |= {"cut": mock.batched(0, takes=f"{takes}s"), "slow": mock.result({}, takes="5s")}
+    run = simulate(plan, {}, mocks | {"split": mock.fails("Broken", retryable=False)}, at=START)
+    complete = {step.plan.name for step in run.steps.values() if step.state == "complete"}
+    assert "close" not in complete
+    assert (run.status, run.outcome) == ("complete", "partial")
 
 
 @given(scenarios(), st.data())
